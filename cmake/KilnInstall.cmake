@@ -35,6 +35,10 @@ else()
 
     install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/kiln.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/kiln/grafana)
+    if(KILN_PROGRAMS) # off until somebody enables them
+        install(FILES ${PROJECT_SOURCE_DIR}/packaging/systemd/kiln-metrics@.service
+            ${PROJECT_SOURCE_DIR}/packaging/systemd/kiln-metrics@.timer DESTINATION lib/systemd/system)
+    endif()
 endif()
 
 # A system's own package names its prefix; everything else counts from where kiln.pc is.

@@ -3,7 +3,7 @@
  *     code = clBuildProgram(program, 1, &device, "-DFACTOR=3", NULL, NULL);
  *
  * it now asks kiln. The second start finds the program in the cache and compiles nothing. The cache
- * is destroyed at the end of main: with PoCL, what was launched is stored there.
+ * is destroyed at the end of main: with PoCL, KILN_CAPTURE=1 stores it there, once.
  *
  *     cc opencl_program.c $(pkg-config --cflags --libs kiln) -lOpenCL && ./a.out */
 #define CL_TARGET_OPENCL_VERSION 120

@@ -30,7 +30,8 @@ class _Loader:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         try:
-            importlib.import_module(self._adapter).install(module)
+            place, _, function = self._adapter.partition(":")
+            getattr(importlib.import_module(place), function)(module)
         except Exception as error:  # the program goes on as if kiln were not there
             import logging
 

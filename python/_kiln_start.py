@@ -13,11 +13,14 @@ if MYPY:
     from types import ModuleType
     from typing import Any, Optional, Sequence
 
-#: The adapters by the module that each waits for.
+#: The adapters by the module that each waits for, with the function that takes it.
 ADAPTERS = {
-    "torch._inductor.remote_cache": "kiln.inductor",
-    "jax._src.compilation_cache": "kiln.jax",
-    "triton.runtime.cache": "kiln.triton",
+    "jax._src.compilation_cache": "kiln.jax:install",
+    "jax._src.compiler": "kiln.jax:share",
+    "torch._inductor.compile_fx": "kiln.inductor:share",
+    "torch._inductor.remote_cache": "kiln.inductor:install",
+    "triton.compiler.compiler": "kiln.triton:share",
+    "triton.runtime.cache": "kiln.triton:install",
 }
 
 

@@ -8,7 +8,7 @@ launcher=
 mkdir -p "$1"
 {
     # shellcheck disable=SC2086
-    cmake --preset release $launcher
+    cmake --preset release $launcher &&
     cmake --build --preset release -j "${KILN_JOBS:-$(nproc)}" --target kiln kiln_libexec kiln_installed_parts
 } >"$1/log" 2>&1 </dev/null || {
     tail -n 40 "$1/log" >&2

@@ -16,19 +16,7 @@ out=$(cd "$out" && pwd)
 tree=$out/kiln-$version
 rm -rf "$tree" "$out"/kiln_* "$out"/*.deb
 
-# Of an unpacked tree without git, everything.
-list() {
-    if [ -e .git ]; then
-        git ls-files -z --cached --others --exclude-standard
-    else
-        find . \( -type f -o -type l \) -not -path './build/*' -printf '%P\0'
-    fi
-}
-# The same bytes for the same files, regardless of the user and the time.
-list | LC_ALL=C sort -z |
-    tar --create --null --files-from=- --owner=0 --group=0 --numeric-owner \
-        --mode=u=rwX,go=rX --mtime="@$epoch" --transform="s,^,kiln-$version/," |
-    gzip -9n >"$out/kiln_$version.orig.tar.gz"
+scripts/source_tarball.sh "$out/kiln_$version.orig.tar.gz" "$version" "$epoch"
 tar -C "$out" -xf "$out/kiln_$version.orig.tar.gz"
 cp -R packaging/debian "$tree/debian"
 chmod -R u=rwX,go=rX "$tree"

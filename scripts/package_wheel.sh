@@ -13,9 +13,9 @@ launcher=
 {
     # shellcheck disable=SC2086
     cmake -S . -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKILN_REPRODUCIBLE=ON -DKILN_WERROR=OFF \
-        -DKILN_TESTS=OFF -DKILN_BENCH=OFF -DCMAKE_INSTALL_LIBDIR=lib $launcher
-    cmake --build "$out/build" -j "${KILN_JOBS:-$(nproc)}"
-    rm -rf "$out/tree" "$out"/*.whl
+        -DKILN_TESTS=OFF -DKILN_BENCH=OFF -DCMAKE_INSTALL_LIBDIR=lib $launcher &&
+    cmake --build "$out/build" -j "${KILN_JOBS:-$(nproc)}" &&
+    rm -rf "$out/tree" "$out"/*.whl &&
     cmake --install "$out/build" --prefix "$out/tree" --strip
 } >"$out/log" 2>&1 || {
     tail -n 40 "$out/log" >&2
@@ -29,7 +29,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 {
     python3 -m venv "$work/venv"
-    "$work/venv/bin/pip" install --no-index --disable-pip-version-check "$out"/kiln-*.whl
+    "$work/venv/bin/pip" install --no-index --disable-pip-version-check "$out"/kiln_cache-*.whl
 } >>"$out/log" 2>&1 || {
     tail -n 40 "$out/log" >&2
     exit 1

@@ -18,7 +18,7 @@ launcher=
 {
     # shellcheck disable=SC2086
     cmake --preset windows -B "$out/build" -DCMAKE_BUILD_TYPE=Release -DKILN_REPRODUCIBLE=ON -DKILN_TESTS=OFF \
-        -DKILN_SOURCES="$source_dir/build/sources" $launcher
+        -DKILN_SOURCES="$source_dir/build/sources" $launcher &&
     cmake --build "$out/build" -j "${KILN_JOBS:-$(nproc)}"
 } >"$out/log" 2>&1 || {
     tail -n 40 "$out/log" >&2

@@ -63,7 +63,9 @@ def main():
         entries.setdefault(entry["file"], entry)
     base = rules()
     with ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda entry: run(entry, base, build, clean), entries.values()))
+        # The large files first: none of them is looked at alone in the end.
+        order = sorted(entries.values(), key=lambda entry: -Path(entry["file"]).stat().st_size)
+        results = list(pool.map(lambda entry: run(entry, base, build, clean), order))
     for _, text in results:
         if text:
             print(text)

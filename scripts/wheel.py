@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""wheel.py TREE OUT [LEVEL]: a wheel of python/kiln and of kiln as it is installed in TREE, in the directory OUT, packed at
-zlib's LEVEL (default 9).
+"""wheel.py TREE OUT [LEVEL [ROOT]]: a wheel of python/kiln and of kiln as it is installed in TREE, in the directory OUT,
+packed at zlib's LEVEL (default 9). Of another machine's TREE, the libraries that it needs are in ROOT.
+
+On PyPI kiln is another project: the distribution is kiln-cache, the import kiln.
 
 What the libraries need besides the C and C++ runtimes is copied in under a name of kiln's own, so that it never stands in
 for what another package of the same process brings. The platform's tag is what these files really need of glibc and
@@ -17,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # What every manylinux system has.
-SYSTEM = re.compile(r"^(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux-x86-64)\.so\.\d+$")
+SYSTEM = re.compile(r"^(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux-x86-64|ld-linux-aarch64)\.so\.\d+$")
 # The system's libcurl brings thirty others and the system's certificates: remotes over HTTP use it where it is installed.
 LEFT = {"libcurl.so.4"}
 # The first glibc whose distributions have this libstdc++.
@@ -39,7 +41,16 @@ def needed(path):
     return run("patchelf", "--print-needed", path).split()
 
 
+def machine_of(path):
+    text = run("readelf", "-h", path)
+    return {"X86-64": "x86_64", "AArch64": "aarch64"}[re.search(r"Machine:.*?(X86-64|AArch64)", text).group(1)]
+
+
 def system_library(name):
+    if len(sys.argv) > 4:
+        for path in Path(sys.argv[4]).glob(f"**/lib/*/{name}"):
+            return path.resolve()
+        sys.exit(f"wheel: {name} is not in {sys.argv[4]}")
     for line in run("/sbin/ldconfig", "-p").splitlines():
         words = line.split()
         if words and words[0] == name and "x86-64" in line:
@@ -76,7 +87,7 @@ def graft(native):
                 shutil.copyfile(origin, copy)
                 copy.chmod(0o755)
                 run("patchelf", "--set-soname", copy.name, copy)
-                licences.add(run("dpkg-query", "-S", origin).split(":")[0])
+                licences.add(package_of(name, origin))
                 own.add(copy.name)
                 todo.append(copy)
             run("patchelf", "--replace-needed", name, copy.name, path)
@@ -84,6 +95,13 @@ def graft(native):
         if changed:
             run("patchelf", "--set-rpath", ":".join(places_of(path, native)), path)
     return licences | {"libzstd1", "libxxhash-dev", "nettle-dev", "libssl-dev"}
+
+
+def package_of(name, origin):
+    """Its licence is this machine's copy of it, of the same release of Debian."""
+    if len(sys.argv) > 4:
+        return run("dpkg-query", "-S", f"*/{name}").split(":")[0]
+    return run("dpkg-query", "-S", origin).split(":")[0]
 
 
 def numbers(text):
@@ -102,12 +120,12 @@ def platform(native):
     if cxx > LIBSTDCXX[-1][0]:
         sys.exit(f"wheel: it is not known which glibc comes with GLIBCXX_{'.'.join(map(str, cxx))}")
     glibc = max(glibc, next(with_glibc for has, with_glibc in LIBSTDCXX if has >= cxx))
-    return f"manylinux_{glibc[0]}_{glibc[1]}_x86_64"
+    return f"manylinux_{glibc[0]}_{glibc[1]}_{machine_of(native / 'bin/kiln')}"
 
 
 def metadata(version):
     return (
-        f"Metadata-Version: 2.1\nName: kiln\nVersion: {version}\n"
+        f"Metadata-Version: 2.1\nName: kiln-cache\nVersion: {version}\n"
         "Summary: GPU kernels compiled once, and found ever after\n"
         "License: MIT\nRequires-Python: >=3.9\nClassifier: Operating System :: POSIX :: Linux\n"
         "Classifier: Typing :: Typed\nDescription-Content-Type: text/markdown\n\n"
@@ -162,7 +180,7 @@ def main():
     native = collect(tree, stage)
     licences = graft(native)
     tag = f"py3-none-{platform(native)}"
-    info = f"kiln-{version}.dist-info"
+    info = f"kiln_cache-{version}.dist-info"
     (stage / info / "licenses").mkdir(parents=True)
     shutil.copyfile(ROOT / "LICENSE", stage / info / "licenses/LICENSE")
     for package in sorted(licences):
@@ -170,7 +188,7 @@ def main():
     (stage / info / "METADATA").write_text(metadata(version), encoding="utf-8")
     (stage / info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: kiln\nRoot-Is-Purelib: false\nTag: {tag}\n")
     (stage / info / "entry_points.txt").write_text("[console_scripts]\nkiln = _kiln_command:main\n")
-    wheel = out / f"kiln-{version}-{tag}.whl"
+    wheel = out / f"kiln_cache-{version}-{tag}.whl"
     write(wheel, stage, info, int(sys.argv[3]) if len(sys.argv) > 3 else 9)
     print(f"{wheel}  {wheel.stat().st_size / 1e6:.1f} MB")
 

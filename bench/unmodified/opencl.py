@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """OpenCL programs that nobody changed, with and without kiln's layer: opencl.py [--runs N]
-[--instructions | --starts KILN] [--tests PYOPENCL_TESTS] LAYER [CLIENT ...]
+[--instructions | --starts KILN | --turns KILN] [--tests PYOPENCL_TESTS] LAYER [CLIENT ...]
 
 LAYER is libkiln-opencl.so; Debian's clinfo, clpeak, hashcat, ffmpeg and python3-pyopencl are the clients, those
 that are not installed are left out. Each start is a process with a home of its own; medians of N starts
 (3), wall and processor time (user and system, of all its threads) in seconds:
   cold       no kiln, the driver's cache empty        own     no kiln, the driver's cache warm
-  first      kiln, everything empty                   warm    kiln's cache as five starts left it, the driver's empty
+  first      kiln, everything empty                   warm    kiln's cache as --capture left it, the driver's empty
   off        own under the layer with KILN_NO_CACHE=1: nothing to gain
   four       four processes at once, kiln warm, the driver's cache empty, until the last has ended
 "same" says whether what each printed is what it prints without kiln.
@@ -14,15 +14,22 @@ that are not installed are left out. Each start is a process with a home of its 
 --instructions counts them with valgrind's cachegrind instead, in millions, of the process and those that it
 starts: they are the same to 0.01 % whatever else the machine does, but leave out the kernel's work. One
 start each (a start takes fifty times as long):
-  cold, own   as above                   warm   kiln's cache as three starts left it, the driver's empty
+  cold, own   as above                   warm   kiln's cache as --capture left it, the driver's empty
   off, read   cold under the layer, with KILN_NO_CACHE=1 and with KILN_READONLY=1
   own off     own under the layer, with KILN_NO_CACHE=1
-What a first start may store is bounded by its time, which valgrind stretches: it is not counted.
+What a start may store is bounded by its time, which valgrind stretches: it is not counted.
 
 --starts is for clients that take minutes: KILN is the command, and each start is one of `kiln exec` that begins
 with an empty driver's cache, processor time in seconds:
-  cold, own   as above, one start each   1, 2, ...   the starts until one compiles nothing, six at most
-  hits        what the last of them found, of what it asked for"""
+  cold, own   as above, one start each   1, 2, ...   the starts until one compiles nothing, six at most; the
+              third is one with --capture
+  hits        what the last of them found, of what it asked for
+
+--turns is for what a start may cost: wall and processor time in seconds, median, least and most of N rounds, and the median's share of
+that without kiln. In each round a start without kiln comes before each with it, and all begin with an empty driver's cache:
+  plain       no kiln
+  1, 2, 3     `kiln exec`, kiln's cache as the starts before left it; then
+  capture, after   one with --capture, and one more"""
 import argparse
 import json
 import os
@@ -46,6 +53,26 @@ def filtered(name):
             "-i", SOURCE, "-vf", f"format=yuv420p,hwupload,{name},hwdownload,format=yuv420p", "-f", "framemd5", "-"]
 
 
+ARRAYS = """
+import numpy, pyopencl, pyopencl.array, pyopencl.clmath
+from pyopencl.elementwise import ElementwiseKernel
+from pyopencl.reduction import ReductionKernel
+from pyopencl.scan import GenericScanKernel
+context = pyopencl.Context([pyopencl.get_platforms()[0].get_devices()[0]])
+queue = pyopencl.CommandQueue(context)
+a = pyopencl.array.to_device(queue, numpy.arange(1, 4097, dtype=numpy.float32))
+b = pyopencl.array.empty_like(a)
+ElementwiseKernel(context, "float *a, float *b", "b[i] = 2 * a[i] + 1")(a, b)
+total = ReductionKernel(context, numpy.float32, "0", "a + b", "x[i] * x[i]", "__global float *x")(b).get()
+GenericScanKernel(context, numpy.float32, "float *x", "x[i]", "a + b", "0", "x[i] = item;")(b)
+print(total, b.get()[::512], pyopencl.clmath.sin(a).get()[:4], (a + b).get()[:4], pyopencl.array.dot(a, b).get())
+"""
+
+
+def has_pyopencl():
+    return subprocess.run(["/usr/bin/python3", "-c", "import pyopencl"], stderr=subprocess.DEVNULL).returncode == 0
+
+
 def clients(tests):
     rows = {"clinfo": ["clinfo"],
             "clpeak": ["clpeak", "--kernel-latency"],
@@ -55,6 +82,8 @@ def clients(tests):
             "ffmpeg-nlmeans": filtered("nlmeans_opencl=p=3:r=5")}
     for mode in HASHCAT_MODES:
         rows[f"hashcat-{mode}"] = ["hashcat", "-b", "-m", str(mode), "--machine-readable", "--force", "--session", "HOME"]
+    if has_pyopencl():
+        rows["pyopencl-arrays"] = ["/usr/bin/python3", "-c", ARRAYS]
     if tests:
         rows["pyopencl"] = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA",
                             f"{tests}/test_wrapper.py", f"{tests}/test_clmath.py", "-k",
@@ -88,7 +117,7 @@ class Bench:
             folder.mkdir(exist_ok=True)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "OPENCL_LAYERS", "XDG_"))}
         env.update(HOME=str(home), XDG_CACHE_HOME=str(home), XDG_DATA_HOME=str(home),
-                   POCL_CACHE_DIR=str(self.root / driver), **more)
+                   POCL_CACHE_DIR=str(self.root / driver), PYOPENCL_NO_CACHE="1", **more)
         if kiln:
             env.update(OPENCL_LAYERS=self.layer, KILN_CACHE_DIR=str(self.root / kiln))
         return env
@@ -142,8 +171,7 @@ def measure(bench, name, row, runs):
     column("own", lambda: bench.variables(own))
     column("off", lambda: bench.variables(own, "off", KILN_NO_CACHE="1"))
     column("first", lambda: bench.variables(bench.fresh(), bench.fresh()))
-    for _ in range(5):
-        bench.run(row, bench.variables(bench.fresh(), name))
+    bench.run(row, bench.variables(bench.fresh(), name, KILN_CAPTURE="1"))
     column("warm", lambda: bench.variables(bench.fresh(), name))
     wall, outs = bench.four(row, name)
     said.extend(neutral(name, out) for out in outs)
@@ -157,8 +185,8 @@ def count(bench, name, row):
              "own off": bench.count(row, bench.variables(own, "off", KILN_NO_CACHE="1"))}
     for title, variable in (("off", "KILN_NO_CACHE"), ("read", "KILN_READONLY")):
         cells[title] = bench.count(row, bench.variables(bench.fresh(), title, **{variable: "1"}))
-    starts = [bench.count(row, bench.variables(bench.fresh(), "kiln")) for _ in range(4)]
-    cells["warm"] = starts[-1]
+    bench.count(row, bench.variables(bench.fresh(), "kiln", KILN_CAPTURE="1"))
+    cells["warm"] = bench.count(row, bench.variables(bench.fresh(), "kiln"))
     print(f"| {name} | {' | '.join(f'{cells[title]:.1f}' for title in COUNTED)} |", flush=True)
 
 
@@ -169,7 +197,8 @@ def count_starts(bench, name, row, kiln):
     said, times, found = [cold[2], warm[2]], [], {"compiled": 1}
     while found["compiled"] > 0 and len(times) < STARTS_MAX:
         env = bench.variables(bench.fresh(), KILN_CACHE_DIR=str(bench.root / "kiln"))
-        _, took, out = bench.run([kiln, "exec", "--report", str(report), "--", *row], env)
+        capture = ["--capture"] if len(times) == 2 else []
+        _, took, out = bench.run([kiln, "exec", *capture, "--report", str(report), "--", *row], env)
         found = json.loads(report.read_text())
         times.append(took)
         said.append(out)
@@ -177,6 +206,32 @@ def count_starts(bench, name, row, kiln):
     print(f"| {name} | {cold[1]:.2f} | {warm[1]:.2f} | {', '.join(f'{took:.2f}' for took in times)} | "
           f"{found['hits']} of {asked} | {'yes' if len({neutral(name, out) for out in said}) == 1 else 'NO'} |",
           flush=True)
+
+
+TURNS = ("plain", "1", "2", "3", "capture", "after")
+
+
+def take_turns(bench, name, row, kiln, runs):
+    walls, said = {title: [] for title in TURNS}, []
+    works = {title: [] for title in TURNS}
+    for turn in range(runs):
+        for title in TURNS[1:]:
+            wall, work, out = bench.run(row, bench.variables(bench.fresh()))
+            walls["plain"].append(wall)
+            works["plain"].append(work)
+            said.append(out)
+            env = bench.variables(bench.fresh(), KILN_CACHE_DIR=str(bench.root / f"kiln{turn}"))
+            capture = ["--capture"] if title == "capture" else []
+            wall, work, out = bench.run([kiln, "exec", *capture, "--", *row], env)
+            walls[title].append(wall)
+            works[title].append(work)
+            said.append(out)
+    same = "yes" if len({neutral(name, out) for out in said}) == 1 else "NO"
+    for kind, times in (("wall", walls), ("processor", works)):
+        plain = statistics.median(times["plain"])
+        cells = [f"{statistics.median(times[t]):.2f} ({min(times[t]):.2f} to {max(times[t]):.2f}; "
+                 f"{statistics.median(times[t]) / plain:.2f})" for t in TURNS]
+        print(f"| {name}, {kind} | {' | '.join(cells)} | {same} |", flush=True)
 
 
 def main():
@@ -187,15 +242,19 @@ def main():
     parser.add_argument("--tests")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--starts", metavar="KILN")
+    parser.add_argument("--turns", metavar="KILN")
     options = parser.parse_args()
     titles = COUNTED if options.instructions else ("cold", "own", "off", "first", "warm", "four", "same")
     titles = ("cold", "own", "1, 2, ...", "hits", "same") if options.starts else titles
+    titles = (*TURNS, "same") if options.turns else titles
     print(f"| client | {' | '.join(titles)} |", f"| --- |{' ---: |' * len(titles)}", sep="\n")
     for name, row in clients(options.tests).items():
         if not options.client or name in options.client:
             with tempfile.TemporaryDirectory() as root:
                 bench = Bench(root, options.layer)
-                if options.starts:
+                if options.turns:
+                    take_turns(bench, name, row, options.turns, options.runs)
+                elif options.starts:
                     count_starts(bench, name, row, options.starts)
                 elif options.instructions:
                     count(bench, name, row)

@@ -96,16 +96,10 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build(kiln_cache *cache,
                                                        struct _cl_program **out_program,
                                                        kiln_diag *diag);
 
-/* Keeps what PoCL compiled at launches. PoCL makes the final code of a kernel at its first launch
- * with each new local size, and gives a program's binary only after it has compiled every kernel.
- * So a build with PoCL stores nothing. When the cache is destroyed, the binaries of programs that
- * were launched are read, with all that was launched: in the first process that builds a program,
- * only if that takes a twentieth of the time since its first build, or 0.2 s; in later ones a
- * quarter of that time, and one program in any case. One of more than eight kernels waits until its
- * builds have taken as long as reading it will. Call this when the launches of a run are done
- * (after clFinish) to store a program at once, a larger one or one that was not launched, or to add
- * what a program that came from the cache was launched with for the first time; kiln has kept text
- * and options. With every other driver there is nothing to do: it gives KILN_MISS.
+/* Stores a program of PoCL, with what PoCL compiled at its launches. PoCL compiles every kernel
+ * before it gives a binary, so a build stores nothing there (docs/backends/opencl.md). Call this
+ * when the launches of a run are done, after clFinish. With every other driver there is nothing to
+ * do: it gives KILN_MISS.
  *
  * Until the cache is destroyed, or the program is stored and you have released it, kiln holds a
  * reference of each program of PoCL, and with it the context. Destroy the cache before the process

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mark.h"
+
 typedef struct search {
     char name[32];       /* libnvrtc.so.13 */
     const char *package; /* of NVIDIA's older wheels: cuda_nvrtc; NULL: of AMD's */
@@ -110,6 +112,32 @@ static bool try_list(search *s, const char *list, const char *origin)
     return false;
 }
 
+/* --- where a mapped object lies --------------------------------------------------------------- */
+
+/* Without the name that AddressSanitizer's runtime looks for (mark.h), so that nothing has to be
+ * asked of the directory there. */
+static bool drop_mark(const char *path, char *out, size_t size)
+{
+    static const char mark[] = "/" KN_PRELOAD_MARK;
+    const char *at = strstr(path, mark);
+    const size_t before = at != NULL ? (size_t)(at - path) : strlen(path);
+    const char *rest = at != NULL ? at + sizeof(mark) - 1 : "";
+    const int written = snprintf(out, size, "%.*s%s", (int)before, path, rest);
+    return written > 0 && (size_t)written < size;
+}
+
+/* The path without links; as it is where the system refuses to read links, as a sandbox may. */
+static bool resolve_object(const char *path, char *out, size_t size)
+{
+    char plain[PATH_MAX];
+    char resolved[PATH_MAX];
+    if (!drop_mark(path, plain, sizeof(plain))) {
+        return false;
+    }
+    const char *found = realpath(plain, resolved) != NULL ? resolved : plain;
+    return found[0] == '/' && (size_t)snprintf(out, size, "%s", found) < size;
+}
+
 /* --- RPATH and RUNPATH of a mapped object ----------------------------------------------------- */
 
 typedef struct object {
@@ -138,13 +166,7 @@ static void read_dynamic(const struct link_map *map, object *out)
 
 static bool directory_of(const char *path, char *out, size_t size)
 {
-    char resolved[PATH_MAX];
-    if (realpath(path, resolved) == NULL) {
-        return false;
-    }
-    char *slash = strrchr(resolved, '/');
-    *slash = '\0';
-    return (size_t)snprintf(out, size, "%s", resolved) < size;
+    return resolve_object(path, out, size) && cut_name(out);
 }
 
 /* Which loaded object an address belongs to; NULL of none. */
@@ -379,13 +401,9 @@ static bool find_self(char *out_path, size_t size, struct stat *out_facts)
         return false;
     }
     /* The command's own name is what it was started by: "kiln", where PATH has it. */
-    char *resolved = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL);
-    if (resolved == NULL) {
-        return false;
-    }
-    const bool fits = (size_t)snprintf(out_path, size, "%s", resolved) < size;
-    free(resolved);
-    return fits && stat(out_path, out_facts) == 0;
+    return resolve_object(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", out_path,
+                          size) &&
+           stat(out_path, out_facts) == 0;
 }
 
 /* `named`: the variable of the user's. */

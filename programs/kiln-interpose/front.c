@@ -12,6 +12,7 @@
 #include "find.h"
 #include "forward.h"
 #include "interpose/nvrtc_api.h"
+#include "interpose/uncancelled.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NO_LIBRARY 11 /* NVRTC_ERROR_INTERNAL_ERROR */
@@ -109,6 +110,7 @@ static const kn_nvrtc_table *use_table(const void *caller)
     EXPORT nvrtcResult name parameters;                                                            \
     nvrtcResult name parameters                                                                    \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         const kn_nvrtc_table *table = use_table(__builtin_return_address(0));                      \
         return table != NULL && table->name != NULL ? table->name arguments : lacks_function();    \
     }
@@ -118,6 +120,7 @@ static const kn_nvrtc_table *use_table(const void *caller)
 EXPORT const char *nvrtcGetErrorString(nvrtcResult result);
 const char *nvrtcGetErrorString(nvrtcResult result)
 {
+    KN_UNCANCELLED;
     const kn_nvrtc_table *table = use_table(__builtin_return_address(0));
     return table != NULL ? table->nvrtcGetErrorString(result) : "NVRTC_ERROR_INTERNAL_ERROR";
 }
@@ -126,6 +129,7 @@ kn_forward_fn *_Atomic kn_forward_real;
 
 kn_forward_fn *kn_forward_find(const void *caller)
 {
+    KN_UNCANCELLED;
     const int before = errno;
     (void)use_table(caller);
     kn_forward_fn *found = open_real() != NULL ? front.encrypted : NULL;

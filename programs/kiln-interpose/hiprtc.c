@@ -10,6 +10,7 @@
 #include "enter.h"
 #include "find.h"
 #include "interpose/hiprtc_api.h"
+#include "interpose/uncancelled.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NO_LIBRARY 11 /* HIPRTC_ERROR_INTERNAL_ERROR */
@@ -99,6 +100,7 @@ static const kn_hiprtc_table *use_hiprtc_table(const void *caller)
     EXPORT hiprtcResult name parameters;                                                           \
     hiprtcResult name parameters                                                                   \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         const kn_hiprtc_table *table = use_hiprtc_table(__builtin_return_address(0));              \
         return table != NULL && table->name != NULL ? table->name arguments : NO_LIBRARY;          \
     }
@@ -108,6 +110,7 @@ static const kn_hiprtc_table *use_hiprtc_table(const void *caller)
 EXPORT const char *hiprtcGetErrorString(hiprtcResult result);
 const char *hiprtcGetErrorString(hiprtcResult result)
 {
+    KN_UNCANCELLED;
     const kn_hiprtc_table *table = use_hiprtc_table(__builtin_return_address(0));
     return table != NULL ? table->hiprtcGetErrorString(result) : "HIPRTC_ERROR_INTERNAL_ERROR";
 }

@@ -14,6 +14,7 @@
 #include "find.h"
 #include "forward.h"
 #include "interpose/jitlink_api.h"
+#include "interpose/uncancelled.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NO_LIBRARY 6 /* NVJITLINK_ERROR_INTERNAL */
@@ -180,11 +181,13 @@ static const kn_jitlink_table *use_link_table(const void *caller)
                                                              size_t *size);                        \
     nvJitLinkResult prefix##Get##output##Size##suffix(nvJitLinkHandle handle, size_t *size)        \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         return HERE->size(release, KN_JITLINK_##output, handle, size);                             \
     }                                                                                              \
     EXPORT nvJitLinkResult prefix##Get##output##suffix(nvJitLinkHandle handle, void *bytes);       \
     nvJitLinkResult prefix##Get##output##suffix(nvJitLinkHandle handle, void *bytes)               \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         return HERE->bytes(release, KN_JITLINK_##output, handle, bytes);                           \
     }
 
@@ -194,11 +197,13 @@ static const kn_jitlink_table *use_link_table(const void *caller)
     nvJitLinkResult prefix##Create##suffix(nvJitLinkHandle *handle, uint32_t count,                \
                                            const char *const *options)                             \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         return HERE->create(release, handle, count, options);                                      \
     }                                                                                              \
     EXPORT nvJitLinkResult prefix##Destroy##suffix(nvJitLinkHandle *handle);                       \
     nvJitLinkResult prefix##Destroy##suffix(nvJitLinkHandle *handle)                               \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         return HERE->destroy(release, handle);                                                     \
     }                                                                                              \
     EXPORT nvJitLinkResult prefix##AddData##suffix(                                                \
@@ -206,17 +211,20 @@ static const kn_jitlink_table *use_link_table(const void *caller)
     nvJitLinkResult prefix##AddData##suffix(nvJitLinkHandle handle, int type, const void *data,    \
                                             size_t size, const char *name)                         \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         return HERE->add_data(release, handle, type, data, size, name);                            \
     }                                                                                              \
     EXPORT nvJitLinkResult prefix##AddFile##suffix(nvJitLinkHandle handle, int type,               \
                                                    const char *file);                              \
     nvJitLinkResult prefix##AddFile##suffix(nvJitLinkHandle handle, int type, const char *file)    \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         return HERE->add_file(release, handle, type, file);                                        \
     }                                                                                              \
     EXPORT nvJitLinkResult prefix##Complete##suffix(nvJitLinkHandle handle);                       \
     nvJitLinkResult prefix##Complete##suffix(nvJitLinkHandle handle)                               \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         return HERE->complete(release, handle);                                                    \
     }                                                                                              \
     OUTPUT(release, prefix, suffix, LinkedCubin)                                                   \
@@ -233,6 +241,7 @@ RELEASE(KN_JITLINK_PLAIN, nvJitLink, )
 EXPORT nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor);
 nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor)
 {
+    KN_UNCANCELLED;
     return HERE->version(major, minor);
 }
 
@@ -245,6 +254,7 @@ kn_forward_fn *_Atomic kn_forward_real;
 
 kn_forward_fn *kn_forward_find(const void *caller)
 {
+    KN_UNCANCELLED;
     const int before = errno;
     (void)use_link_table(caller);
     kn_forward_fn *found = open_real_link(KN_JITLINK_PLAIN) != NULL ? front.undocumented : NULL;

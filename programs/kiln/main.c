@@ -76,6 +76,23 @@ static exit_code run_command(const cmd_context *context, int argc, char **argv)
     return code == EXIT_FINE ? command->run(context, options, &arguments) : code;
 }
 
+/* The library takes a malformed one for "off". A program under kiln exec starts all the same, and
+ * the doctor tells it with the rest. */
+static kiln_status check_log_level(kiln_diag *diag)
+{
+    static const char *const levels[] = {"off", "error", "warn", "info", "debug", ""};
+    const char *level = getenv("KILN_LOG");
+    for (size_t i = 0; level != NULL && i < sizeof(levels) / sizeof(*levels); i++) {
+        if (strcmp(level, levels[i]) == 0) {
+            return KILN_OK;
+        }
+    }
+    return level == NULL
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID, "set it to off, error, warn, info or debug",
+                               "environment variable KILN_LOG", "\"%.40s\" is not a level", level);
+}
+
 /* Finds the command that the first argument names. */
 static exit_code choose_command(cmd_context *context, int argc, char **argv)
 {
@@ -92,7 +109,10 @@ static exit_code choose_command(cmd_context *context, int argc, char **argv)
         name = "version";
     }
     context->command = cmd_find(name, &diag);
-    return context->command != NULL ? EXIT_FINE : usage_error(context, &diag);
+    const bool goes_on = context->command == &cmd_exec || context->command == &cmd_doctor;
+    return context->command != NULL && (goes_on || check_log_level(&diag) == KILN_OK)
+               ? EXIT_FINE
+               : usage_error(context, &diag);
 }
 
 int main(int argc, char **argv)

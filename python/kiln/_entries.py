@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
 import time
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
+from kiln import _claims
 from kiln.blob import Blob
 from kiln.cache import default_cache
 from kiln.errors import Error
@@ -70,9 +72,25 @@ class Entries:
 
     def get(self, **names: str) -> Optional[Blob]:
         """The entry, or None on a miss and on every error."""
+        return self._find(names, lambda recipe: default_cache().get(recipe))
+
+    def get_or_claim(self, wait: float = 0, **names: str) -> Optional[Blob]:
+        """The same, and other processes that ask for the entry wait until `put`, or until the call of a function ends that was
+        wrapped with `spanning`. Outside of one it is `get`. It waits for their compiles, `wait` seconds at most (0: as long as
+        the cache does)."""
+        span = _claims.innermost()
+        if span is None:
+            return self.get(**names)
+        span.end()  # it has gone on to another
+        return self._find(names, functools.partial(self._claim, span, wait, (self.stage, *names.values())))
+
+    def _claim(self, span: _claims.Span, wait: float, of: tuple[str, ...], recipe: Recipe) -> Optional[Blob]:
+        return span.hold(default_cache().claim(recipe, wait=wait), of)
+
+    def _find(self, names: dict[str, str], look: Callable[[Recipe], Optional[Blob]]) -> Optional[Blob]:
         began = time.perf_counter_ns()
         try:
-            blob = default_cache().get(self.recipe(**names))
+            blob = look(self.recipe(**names))
             if blob is not None:
                 _report(self.target, blob.origin, began, round(blob.compile_seconds * 1e9), names.get("name", names["key"]))
             elif len(self._missed) < _MISSES_MAX:
@@ -86,8 +104,12 @@ class Entries:
         """Stores an entry that was made because it was not there; False if it could not be."""
         now = time.perf_counter_ns()
         missed = self._missed.pop(tuple(names.values()), now)
+        claim = _claims.take((self.stage, *names.values()))
         try:
-            default_cache().put(self.recipe(**names), data, compile_seconds=(now - missed) / 1e9)
+            if claim is not None:
+                claim.fulfil(data)
+            else:
+                default_cache().put(self.recipe(**names), data, compile_seconds=(now - missed) / 1e9)
             _report(self.target, "compiled", missed, 0, names.get("name", names["key"]))
             return True
         except (Error, OSError) as error:

@@ -34,12 +34,12 @@ def u64(name: str, value: Any) -> int:
 
 
 def limit32(name: str, value: Any) -> int:
-    """A limit as `u32`: None is 0, the library's default, and ``math.inf`` the largest number."""
+    """The same where None is the default, C's 0, and ``math.inf`` no limit."""
     return 0 if value is None else _U32_MAX if value == math.inf else u32(name, value)
 
 
 def limit64(name: str, value: Any) -> int:
-    """A limit as `u64`: None is 0, the library's default, and ``math.inf`` the largest number."""
+    """The same of 64 bits."""
     return 0 if value is None else U64_MAX if value == math.inf else u64(name, value)
 
 

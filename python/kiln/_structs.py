@@ -105,6 +105,7 @@ class EntryInfo(ctypes.Structure):
         ("used_ns", c_int64),
         ("compile_ns", c_uint64),
         ("kiln_version", c_char_p),
+        ("label", c_char_p),
     ]
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, Union
 
 from kiln import _flight
 from kiln import _structs as s
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 # Adapters import this module at every start of a program: what people ask for is imported when they do.
 
-_T = TypeVar("_T")
 #: The keys whose compiles this code is a part of.
 _inside: contextvars.ContextVar[tuple[bytes, ...]] = contextvars.ContextVar("kiln.inside", default=())
 
@@ -315,32 +314,9 @@ class Cache(Closable):
         <kiln.Blob...>
         b'SAXPY'
         """
-        from kiln.claim import Claim  # a start that only finds entries needs none
+        from kiln.claim import take  # a start that only finds entries needs none
 
-        flight, diag = _flight.Flight(lambda: None), s.Diag()
-        blob, claim, origin = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
-        number = _flight.depart(flight)
-        try:
-            with self._handle as cache:
-                options = s.ClaimOptions(
-                    ctypes.sizeof(s.ClaimOptions), u32_units("wait", wait, 1000), _flight.question(flight), number
-                )
-                status = lib.kiln_cache_claim(
-                    cache,
-                    recipe._pointer,
-                    ctypes.byref(options),
-                    ctypes.byref(blob),
-                    ctypes.byref(claim),
-                    ctypes.byref(origin),
-                    ctypes.byref(diag),
-                )
-                if status == MISS:
-                    return Claim(self._handle, claim.value or 0, None)
-        finally:
-            _flight.arrive(number)
-        if status != 0:
-            _flight.finish(flight, status, diag)
-        return Claim(self._handle, 0, Blob._of(blob.value or 0, origin.value))
+        return take(self._handle, recipe, wait)
 
     async def get_or_compile_async(
         self, recipe: RecipeLike, compile: Callable[[], Union[Any, Awaitable[Any]]]
@@ -371,6 +347,8 @@ class Cache(Closable):
         """
         import asyncio  # those who await have it already; a start should not wait for it
 
+        from kiln._async import awaited, on_thread
+
         loop = asyncio.get_running_loop()
         whole = recipe_of(recipe)
         place = (os.getpid(), loop, bytes(whole.key))
@@ -379,7 +357,7 @@ class Cache(Closable):
             _inside.set((*_inside.get(), place[2]))  # in this call's own context
             result = compile()
             if isinstance(result, Awaitable):
-                return asyncio.run_coroutine_threadsafe(_awaited(result), loop).result()
+                return asyncio.run_coroutine_threadsafe(awaited(result), loop).result()
             return result
 
         # A compile that awaits its own key would wait for itself.
@@ -389,7 +367,7 @@ class Cache(Closable):
             blob = (await asyncio.shield(future)).__copy__()
             blob.origin = "shared" if blob.origin == "compiled" else blob.origin
             return blob
-        future = _on_thread(loop, lambda: self.get_or_compile(whole, in_thread))
+        future = on_thread(loop, lambda: self.get_or_compile(whole, in_thread))
         if shares:
             for gone in [other for other in list(self._awaited) if other[1].is_closed()]:
                 self._awaited.pop(gone, None)
@@ -401,7 +379,9 @@ class Cache(Closable):
         """`get` that is awaited: it reads on a thread of its own."""
         import asyncio
 
-        return await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
+        from kiln._async import on_thread
+
+        return await on_thread(asyncio.get_running_loop(), lambda: self.get(what))
 
     def contains(self, keys: Iterable[Union[RecipeLike, Key, str, bytes]]) -> list[bool]:
         """Whether a lookup would find each of `keys`, without reading, counting or compiling anything."""
@@ -553,41 +533,6 @@ def _joined(name: str, items: list[bytes], separator: bytes) -> bytes:
             why = f"{os.fsdecode(item)!r} is empty or has {apart!r} in it, which separates the items of the list"
             raise InvalidError(f"take {name}", why, f"give each without {apart!r}")
     return encode(separator.join(items)) or b""
-
-
-async def _awaited(result: Awaitable[Any]) -> Any:
-    return await result
-
-
-def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], _T]) -> asyncio.Future[_T]:
-    """What a call gives, which runs on a thread of its own and in this context."""
-    # Not the loop's executor: a compile may itself await the cache, and threads that wait for it must never be as many
-    # as there are.
-    future: asyncio.Future[_T] = loop.create_future()
-    # Nobody may be left to ask what went wrong.
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-    def settle(result: Any, error: Optional[BaseException]) -> None:
-        if future.cancelled():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = call()
-        except BaseException as error:  # goes to who awaits
-            failure = error
-        try:
-            loop.call_soon_threadsafe(settle, result, failure)
-        except RuntimeError:  # the loop was closed meanwhile: nobody awaits any more
-            pass
-
-    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="kiln", daemon=True).start()
-    return future
 
 
 _default: Optional[Cache] = None

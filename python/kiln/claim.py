@@ -6,11 +6,14 @@ import ctypes
 from types import TracebackType
 from typing import Any, Optional
 
+from kiln import _flight
 from kiln import _structs as s
 from kiln._handle import Handle, Unique
 from kiln._library import lib
+from kiln._numbers import u32_units
 from kiln.blob import Blob, as_bytes
-from kiln.errors import InvalidError, check
+from kiln.errors import MISS, InvalidError, check
+from kiln.recipe import Recipe
 
 
 class Claim(Unique):
@@ -80,5 +83,32 @@ class Claim(Unique):
         self.abandon()
 
     def __repr__(self) -> str:
-        held = self._handle is not None and not self._handle.closed
-        return f"<kiln.claim.Claim, {'open' if held else 'ended'}>" if self.blob is None else f"<kiln.claim.Claim of {self.blob!r}>"
+        open_ = self._handle is not None and not self._handle.closed
+        return f"<kiln.claim.Claim, {'open' if open_ else 'ended'}, {self.blob!r}>"
+
+
+def take(handle: Handle, recipe: Recipe, wait: float) -> Claim:
+    """`Cache.claim`."""
+    flight, diag = _flight.Flight(lambda: None), s.Diag()
+    blob, claim, origin = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    milliseconds = u32_units("wait", wait, 1000)
+    number = _flight.depart(flight)
+    try:
+        with handle as cache:
+            options = s.ClaimOptions(ctypes.sizeof(s.ClaimOptions), milliseconds, _flight.question(flight), number)
+            status = lib.kiln_cache_claim(
+                cache,
+                recipe._pointer,
+                ctypes.byref(options),
+                ctypes.byref(blob),
+                ctypes.byref(claim),
+                ctypes.byref(origin),
+                ctypes.byref(diag),
+            )
+            if status == MISS:
+                return Claim(handle, claim.value or 0, None)
+    finally:
+        _flight.arrive(number)
+    if status != 0:
+        _flight.finish(flight, status, diag)
+    return Claim(handle, 0, Blob._of(blob.value or 0, origin.value))

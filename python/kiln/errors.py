@@ -10,8 +10,11 @@ from kiln import _structs as s
 from kiln._library import decode, lib
 
 
+_LOG_SHOWN = 8000  # characters: a traceback is read by people
+
+
 class Error(Exception):
-    """Any failure that kiln reports.
+    """Any failure that kiln reports. Its text ends with the compiler's log.
 
     Attributes
     ----------
@@ -47,7 +50,11 @@ class Error(Exception):
     def __str__(self) -> str:
         line = f"{self.what}: {self.why}" if self.what and self.why else self.what or self.why
         line = f"{line} ({self.fix})" if self.fix else line
-        return f"{line}\n{self.log.rstrip()}" if self.log.strip() else line
+        log = self.log.rstrip()
+        if not log:
+            return line
+        kept = log if len(log) <= _LOG_SHOWN else f"{log[:_LOG_SHOWN]}\n... ({len(log)} characters: see the attribute log)"
+        return f"{line}\n{kept}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.what, self.why, self.fix, self.log, self.vendor_code)

@@ -13,9 +13,12 @@ An entry holds pickles and source code, which run on the host: it is not taken f
 
 from __future__ import annotations
 
+import functools
 import importlib
+import sys
 from typing import Any, Optional
 
+from kiln import _claims
 from kiln._entries import Entries, say_once, version_of
 
 #: The classes of Inductor's that have a backend of their own, and what switches each on: a module, and its attribute.
@@ -29,21 +32,46 @@ CACHES = {
 _ENTRIES = Entries("cpu.inductor", "inductor")
 
 
+def _shares() -> bool:
+    """Ranks of one job may wait for each other in a compile; they must not wait for a claim besides."""
+    distributed: Any = sys.modules.get("torch.distributed")
+    try:
+        return distributed is None or not (distributed.is_available() and distributed.is_initialized())
+    except AttributeError:
+        return False
+
+
 class Backend:
     """A ``RemoteCacheBackend`` of Inductor's: bytes by Inductor's keys. A failure of the cache is a miss."""
 
+    #: Whether what is not found is compiled and put within `share`'s function.
+    claims = False
+
     def _get(self, key: str) -> Optional[bytes]:
-        blob = _ENTRIES.get(key=key)
+        blob = _ENTRIES.get_or_claim(key=key) if self.claims and _shares() else _ENTRIES.get(key=key)
         return None if blob is None else bytes(blob)
 
     def _put(self, key: str, data: bytes) -> None:
         _ENTRIES.put(data, key=key)
 
 
-def backend() -> Any:
+def backend(claims: bool = False) -> Any:
     """A backend that is also of Inductor's own class, which counts its hits."""
     module: Any = importlib.import_module("torch._inductor.remote_cache")
-    return type("KilnBackend", (Backend, module.RemoteCacheBackend), {})()
+    return type("KilnBackend", (Backend, module.RemoteCacheBackend), {"claims": claims})()
+
+
+def share(module: Any) -> None:
+    """Has processes that start together compile each graph once, unless they are ranks of one job (``torch.distributed``).
+
+    Parameters
+    ----------
+    module : module
+        ``torch._inductor.compile_fx``, whose ``_compile_fx_inner`` asks for a graph, and puts it if it can be stored.
+    """
+    if not _claims.span_in(module, "_compile_fx_inner"):
+        why = f"{version_of('torch')} has no function _compile_fx_inner that kiln knows"
+        say_once("sharing Inductor's compiles", LookupError(why))
 
 
 def install(module: Any = None) -> None:
@@ -60,13 +88,17 @@ def install(module: Any = None) -> None:
     process is switched: a child process may have no kiln, and would look for a server of Redis.
     """
     module = module or importlib.import_module("torch._inductor.remote_cache")
+    if hasattr(sys.modules.get("torch._inductor.compile_fx"), "_compile_fx_inner"):
+        share(sys.modules["torch._inductor.compile_fx"])
     for name, switch in CACHES.items():
         cache: Any = getattr(module, name, None)
         if not hasattr(cache, "backend_override_cls"):
             why = f"{version_of('torch')} has no {name} with a backend that can be replaced"
             say_once(f"adapting Inductor's {name}", LookupError(why))
         elif cache.backend_override_cls is None:
-            cache.backend_override_cls = staticmethod(backend)
+            # The other caches have results that are made long after they were asked for, or measured.
+            claims = name == "RemoteFxGraphCache"
+            cache.backend_override_cls = staticmethod(functools.partial(backend, claims=claims))
             _switch_on(*switch)
 
 

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from pathlib import Path
 from typing import Any, Optional
 
+from kiln import _claims
 from kiln._entries import Entries, say_once, version_of
+from kiln.blob import Blob
 
 _ENTRIES = Entries("cpu.jax", "jax")
 
@@ -46,7 +49,7 @@ class CompilationCache:
         if not key:
             raise ValueError("key cannot be empty")
         ours = not _checks_contents(self._config)
-        blob = _ENTRIES.get(key=key) if ours else None
+        blob = _find(key, self._config) if ours else None
         if blob is not None:
             return bytes(blob)
         found: Optional[bytes] = self._own.get(key) if self._own is not None else None
@@ -108,6 +111,8 @@ def install(module: Any = None, config: Any = None, *, min_compile_seconds: Opti
     module = module or importlib.import_module("jax._src.compilation_cache")
     config = config or importlib.import_module("jax._src.config").config
     named: Optional[str] = getattr(config, "jax_compilation_cache_dir", None)
+    if hasattr(sys.modules.get("jax._src.compiler"), "compile_or_get_cached"):
+        share(sys.modules["jax._src.compiler"])
     make = module.get_file_cache
     if not getattr(make, "_kiln", False):
         made = _class_of(module)
@@ -131,6 +136,32 @@ def install(module: Any = None, config: Any = None, *, min_compile_seconds: Opti
         config.update("jax_compilation_cache_dir", _directory())
     if min_compile_seconds is not None:
         config.update("jax_persistent_cache_min_compile_time_secs", min_compile_seconds)
+
+
+def share(module: Any) -> None:
+    """Has processes that start together compile each program once: those of one job aside (``jax.distributed``), and where
+    everything that is compiled is stored (``jax_persistent_cache_min_compile_time_secs`` is 0). With a threshold a process
+    would wait for what is then not stored.
+
+    Parameters
+    ----------
+    module : module
+        ``jax._src.compiler``, whose ``compile_or_get_cached`` asks for a program, and puts it unless it raises.
+    """
+    if not _claims.span_in(module, "compile_or_get_cached"):
+        why = f"{version_of('jax')} has no function compile_or_get_cached that kiln knows"
+        say_once("sharing JAX's compiles", LookupError(why))
+
+
+def _find(key: str, config: Any) -> Optional[Blob]:
+    return _ENTRIES.get_or_claim(key=key) if _stores_everything(config) else _ENTRIES.get(key=key)
+
+
+def _stores_everything(config: Any) -> bool:
+    job: Any = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
+    seconds = getattr(config, "jax_persistent_cache_min_compile_time_secs", 1.0)
+    size = getattr(config, "jax_persistent_cache_min_entry_size_bytes", 0)
+    return seconds <= 0 and size <= 0 and getattr(job, "client", None) is None
 
 
 def _checks_contents(config: Any) -> bool:

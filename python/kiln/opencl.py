@@ -50,7 +50,8 @@ def build_program(
     Notes
     -----
     PoCL makes the final code of a kernel at its first launch, and gives a binary only after it has compiled every kernel. With
-    it the binary is read when the cache is closed, or the process ends.
+    it the binary is read when the cache is closed, or the process ends, if that takes a fiftieth of the process's time, or with
+    ``KILN_CAPTURE=1`` in the environment.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from kiln._library import decode, encode, lib
 from kiln.blob import Blob
 from kiln.buffer import Buffer
 from kiln.cache import Cache, default_cache
-from kiln.errors import MISS, InvalidError, UnsupportedError, check
+from kiln.errors import MISS, UnsupportedError, check
 from kiln.explain import Explanation, collect
 from kiln.launch import Event, Local, Queue
 from kiln.program import BuildInfo, Param, Program
@@ -215,7 +215,7 @@ class Runtime(Closable):
     device : str, optional
         ``"opencl:1"``, an index, or part of a name.
     strict : bool, optional
-        What was asked for and is not there is an error.
+        What was asked for and is not there is an error. Default: true where `backend` or `device` is given.
     compile_only : bool, optional
         For `compile` alone: a backend that compiles without a device need not have one.
     cache : Cache, optional
@@ -258,7 +258,8 @@ class Runtime(Closable):
         check(lib.kiln_runtime_options_init_sized(ctypes.byref(options), size, ctypes.byref(diag)), diag)
         options.backend = encode(backend) if backend is not None else options.backend
         options.device = encode(device) if device is not None else options.device
-        options.strict = options.strict if strict is None else strict
+        asked = backend is not None or device is not None
+        options.strict = (options.strict or asked) if strict is None else strict
         options.compile_only = compile_only
         self.cache = cache or default_cache()
         with self.cache._handle as opened:
@@ -266,16 +267,6 @@ class Runtime(Closable):
             status = lib.kiln_runtime_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag))
         check(status, diag)
         self._handle = Handle("runtime", out.value or 0, lib.kiln_runtime_destroy, self.cache._handle)
-        if backend is not None:
-            self._refuse_unknown(backend)
-
-    def _refuse_unknown(self, names: str) -> None:
-        """Without `strict` the library goes on with other backends, which is for variables of the environment."""
-        wanted = [name.strip() for name in names.split(",")]
-        for probe in self.probes:
-            if probe.backend in wanted and "no backend of this name" in probe.why:
-                self.close()
-                raise InvalidError(f"open the backend {probe.backend!r}", probe.why, probe.fix)
 
     def close(self) -> None:
         """Closes the runtime as soon as nothing that was made with it is left."""

@@ -13,6 +13,15 @@ from kiln._library import decode, encode, lib
 from kiln.errors import InvalidError
 
 
+_LANGUAGES = ("opencl-c", "cuda", "hip", "glsl", "spirv", "ptx", "cubin", "c")
+
+
+def _unknown_language(language: object) -> InvalidError:
+    names = [name for name in _LANGUAGES if str(language).lower()[:3] == name[:3]] or _LANGUAGES
+    fix = f"did you mean {names[0]!r}?" if len(names) == 1 else f"they are {', '.join(names)}"
+    return InvalidError("take a source", f"{language!r:.80} is not a language that kiln knows", fix)
+
+
 @dataclass(frozen=True)
 class Source:
     """One source in one language.
@@ -59,7 +68,8 @@ class Source:
     entries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._number()
+        if not isinstance(self.language, str) or lib.kiln_language_parse(encode(self.language)) == 0:
+            raise _unknown_language(self.language)
 
     @classmethod
     def read(cls, path: Union[str, os.PathLike[str]], **more: Any) -> Source:
@@ -85,14 +95,8 @@ class Source:
             raise InvalidError(f"read {place}", "its name says no language that kiln knows", "make a Source with a language")
         return cls(decode(lib.kiln_language_name(number)), Path(place).read_bytes(), name=os.path.abspath(place), **more)
 
-    def _number(self) -> int:
-        number = int(lib.kiln_language_parse(encode(self.language)))
-        if number == 0:
-            raise InvalidError("take a source", f"{self.language!r} is not a language that kiln knows", "see kiln.Source")
-        return number
-
     def _struct(self) -> s.Source:
-        number = self._number()
+        number = lib.kiln_language_parse(encode(self.language))
         text = self.text.encode() if isinstance(self.text, str) else bytes(self.text)
         out = s.Source(ctypes.sizeof(s.Source), number, encode(self.name) or None, text, len(text))
         defines = [(name, None if value is None else str(value)) for name, value in self.defines.items()]

@@ -15,7 +15,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Optional
 
-from kiln import _triton_key
+from kiln import _claims, _triton_key
 from kiln._bundle import pack, unpack
 from kiln._entries import Entries, say_once, version_of
 from kiln._files import materialise
@@ -36,6 +36,8 @@ else:
 _DEVICE = {"source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco", "spv", "zebin", "json"}
 _GROUPS = (Entries("triton.group", "triton"), Entries("cpu.triton.group", "triton"))
 _FILES = Entries("cpu.triton.file", "triton")
+#: The longest wait for another process's compile of a kernel, in seconds: few kernels take so long.
+_WAIT = 60.0
 
 
 def _extension(filename: str) -> str:
@@ -106,12 +108,19 @@ class CacheManager(_Manager):
             own: Optional[dict[str, str]] = self._own.get_group(filename)
             return own
         for entries in _GROUPS:
-            blob = entries.get(key=self.key, name=filename)
+            # What is compiled is nearly always of the first kind, and claimed as that.
+            claims = entries is _GROUPS[0]
+            names = {"key": self.key, "name": filename}
+            blob = entries.get_or_claim(_WAIT, **names) if claims else entries.get(**names)
             files = unpack(blob.data) if blob is not None else None
             if files:
                 _mirror(self.key, files)
+                _let_go()
                 return {name: self._place(name, data) for name, data in files.items()}
-        return {name: self._place(name, data) for name, data in _from_inductor(self.key, filename).items()} or None
+        unpacked = _from_inductor(self.key, filename)
+        if unpacked:
+            _let_go()
+        return {name: self._place(name, data) for name, data in unpacked.items()} or None
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
         """Publishes the files that were put, as one."""
@@ -122,6 +131,13 @@ class CacheManager(_Manager):
             _groups_of(files).put(pack(files), key=self.key, name=filename)
             _mirror(self.key, files)
         return self._place(f"__grp__{filename}", b"{}")
+
+
+def _let_go() -> None:
+    """Nothing is compiled after all."""
+    span = _claims.innermost()
+    if span is not None:
+        span.end()
 
 
 def _own_manager() -> Any:
@@ -218,6 +234,8 @@ def install(module: Any = None) -> None:
     """
     module = module or importlib.import_module("triton.runtime.cache")
     _triton_key.install(module)
+    if hasattr(sys.modules.get("triton.compiler.compiler"), "compile"):
+        share(sys.modules["triton.compiler.compiler"])
     if os.environ.get("TRITON_CACHE_MANAGER"):
         return
     knobs: Any = getattr(sys.modules.get("triton.knobs"), "cache", None)
@@ -228,3 +246,15 @@ def install(module: Any = None) -> None:
         setattr(module, "__cache_cls", CacheManager)
     else:
         say_once("adapting Triton", LookupError(f"{version_of('triton')} has no place for a cache manager that kiln knows"))
+
+
+def share(module: Any) -> None:
+    """Has processes that start together compile each kernel once: a kernel that one of them compiles is waited for by the others.
+
+    Parameters
+    ----------
+    module : module
+        ``triton.compiler.compiler``, whose ``compile`` asks for a kernel's files, and puts them unless it raises.
+    """
+    if not _claims.span_in(module, "compile", sys.modules.get("triton.compiler"), sys.modules.get("triton")):
+        say_once("sharing Triton's compiles", LookupError(f"{version_of('triton')} has no function compile that kiln knows"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import pickle
 import sys
 from pathlib import Path
@@ -222,3 +224,32 @@ def test_totals_are_of_all_processes(cache: kiln.Cache, python: Callable[..., st
     totals = cache.totals()
     assert (totals["compiles"], totals["hits_disk"]) == (1, 1)
     assert set(totals) == {counter.name for counter in kiln.stats.counters()}
+
+
+def test_a_dict_is_a_recipe(tmp_path: Path) -> None:
+    with kiln.Cache(str(tmp_path / "cache")) as cache:
+        fields = {"stage": "example.dict", "revision": 2, "source": "text", "x.option": ["-O2", "-g"]}
+        blob = cache.get_or_compile(fields, lambda: b"made")
+        assert cache.get_or_compile(kiln.Recipe("example.dict", 2, source="text", **{"x.option": ["-O2", "-g"]}), None) == blob
+        assert cache.get(fields) == b"made" and cache.explain(fields).why == "hit"
+        assert cache.put({"a": 1}, b"one") == b"one" and cache.get({"a": 1}) == b"one"
+        assert cache.get({"a": 2}) is None and cache.get(kiln.Recipe("python", a=1)) == b"one"
+        assert asyncio.run(cache.get_or_compile_async({"a": 1}, lambda: b"two")) == b"one"
+        for wrong in (3, None, ["a"], {1: "a"}):
+            with pytest.raises(kiln.InvalidError):
+                cache.get_or_compile(wrong, lambda: b"")
+
+
+def test_blobs_are_equal_by_their_bytes(tmp_path: Path) -> None:
+    with kiln.Cache(str(tmp_path / "cache")) as cache:
+        blob = cache.put(kiln.Recipe("example.equal", a=1), b"bytes")
+        assert blob == b"bytes" and blob == bytearray(b"bytes") and b"bytes" == blob and blob == cache.get({"stage": "example.equal", "a": 1})
+        assert blob != b"other" and blob != "bytes" and hash(blob) == hash(b"bytes")
+
+
+def test_limits_may_be_the_default_or_none(tmp_path: Path) -> None:
+    for limit in (None, 0, math.inf, 1 << 20):
+        with kiln.Cache(str(tmp_path / "cache"), disk_max_bytes=limit, memory_max_bytes=limit, disk_max_files=limit) as cache:
+            assert cache.put({"a": 1}, b"one") == b"one"
+    with pytest.raises(kiln.InvalidError):
+        kiln.Cache(str(tmp_path / "cache"), disk_max_bytes=-math.inf)

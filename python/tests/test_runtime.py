@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import array
 import ctypes
 from pathlib import Path
@@ -187,3 +188,40 @@ def test_pyopencl_errors(cache: kiln.Cache) -> None:
     with pytest.raises(kiln.CompileError) as caught:
         kiln.opencl.build_program(context, context.devices[0], "kernel void broken( {", cache=cache)
     assert "error" in caught.value.log
+
+
+def test_a_failed_compile_shows_the_compilers_log(runtime: kiln.Runtime) -> None:
+    """A traceback prints str(error) alone."""
+    with pytest.raises(kiln.CompileError) as caught:
+        source = kiln.Source("c", C.replace("*=", "*=="))
+        runtime.select(source).build(source)
+    assert caught.value.log.strip() and caught.value.log.strip() in str(caught.value)
+    long = kiln.CompileError("what", "why", log="x" * 100_000)
+    assert len(str(long)) < 10_000 and "100000 characters" in str(long)
+
+
+def test_an_unknown_backend_or_language_raises() -> None:
+    for wrong in ("cud", "cud,nothing"):
+        with pytest.raises(kiln.InvalidError, match="cud"):
+            kiln.Runtime(backend=wrong)
+    with pytest.raises(kiln.Error):
+        kiln.Runtime(backend="cpu", device="cpu:99").select()
+    with kiln.Runtime(backend="cud", strict=False) as runtime:  # as KILN_BACKEND does
+        assert runtime.devices
+    for wrong in ("opencl", "OpenCL-C", "", None, 3):
+        with pytest.raises(kiln.InvalidError, match="not a language"):
+            kiln.Source(wrong, "text")
+    with pytest.raises(kiln.InvalidError, match="did you mean 'opencl-c'"):
+        kiln.Source("opencl", "text")
+
+
+def test_devices_are_equal_by_what_they_are() -> None:
+    with kiln.Runtime(backend="cpu") as runtime, kiln.Runtime(backend="cpu") as other:
+        assert runtime.devices == runtime.devices and len({*runtime.devices, *runtime.devices}) == len(runtime.devices)
+        assert runtime.devices[0] != other.devices[0] and runtime.devices[0] != "cpu:0"
+
+
+def test_launch_says_what_it_takes() -> None:
+    names = set(inspect.signature(kiln.Queue.launch).parameters)
+    assert {"local", "offset", "shared_bytes", "cooperative", "cluster"} <= names
+    assert names == set(inspect.signature(kiln.Queue.launch_event).parameters)

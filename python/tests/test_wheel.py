@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+import kiln
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -57,7 +59,9 @@ def venv(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_its_tag_is_what_it_needs(wheel: Path) -> None:
     """The newest symbol of glibc that any file asks for."""
     name, tag = wheel.name.split("-py3-none-")
-    assert name.startswith("kiln-") and tag.startswith("manylinux_2_")
+    assert name == f"kiln_cache-{kiln.__version__}"  # PyPI's `kiln` is another project
+    assert 'name = "kiln-cache"' in (ROOT / "python/pyproject.toml").read_text()
+    assert tag.startswith("manylinux_2_")
     minor = int(tag.split("_")[2])
     needed = set()
     for file in wheel.parent.joinpath("stage/kiln/native").rglob("*"):

@@ -1,4 +1,4 @@
-/* Must not know how a program is built: only how its binary is read and stored. */
+/* This file must not know how a program is built: only how its binary is read and stored. */
 #include "dropin/opencl_kept.h"
 
 #include <stdlib.h>
@@ -24,16 +24,11 @@ typedef struct kept_program {
     kiln_key key;
     kn_opencl_wish *wish; /* retained */
     uint64_t compile_ns;
-    uint64_t
-        built_ns; /* what the builds of the processes before have taken; at the end, this too */
     bool takes_linker;
     bool unread;   /* the cache has nothing of it */
-    bool repeats;  /* another process has built it, too, and left it out */
     bool busy;     /* a capture works on it */
     bool one_call; /* built with the default cache, which goes before anything is launched */
-    bool large;    /* when the cache goes: has many kernels */
-    bool wanted;   /* may be read */
-    uint64_t cost; /* what reading it is expected to take then */
+    uint64_t cost; /* when the cache goes: what reading it is expected to take */
 } kept_program;
 
 /* A build that its owner does not wait for. */
@@ -121,14 +116,13 @@ static void join_job(kept_job *job)
     free(job);
 }
 
-/* The wanted program that costs least: each that is stored is one less to compile at the next
+/* The unread program that costs least: each that is stored is one less to compile at the next
  * start. NULL if there is none. */
-static kept_program *find_cheapest(const kept_list *list, bool repeats, bool large)
+static kept_program *find_cheapest(const kept_list *list)
 {
     kept_program *cheapest = NULL;
     for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        if (kept->unread && kept->wanted && kept->repeats == repeats && kept->large == large &&
-            (cheapest == NULL || kept->cost < cheapest->cost)) {
+        if (kept->unread && kept->cost > 0 && (cheapest == NULL || kept->cost < cheapest->cost)) {
             cheapest = kept;
         }
     }
@@ -149,106 +143,52 @@ static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
     }
     kn_cache_work_end(cache, &work);
     kn_opencl_budget_spend(kept->cost, kn_clock_now() - start);
-    if (kept->large) {
-        kn_opencl_worth_note(cache, kept->recipe, 0); /* if it is lost, the count begins again */
-    }
     kiln_diag_clear(&diag);
 }
 
-/* Which files PoCL loads is known of those that link them; with the default cache nothing can have
- * been launched yet. */
-static uint64_t expect_cost(const kept_list *list, const kept_program *kept, size_t kernels)
+/* 0 for what is not to be read: it was not launched, as far as that is known. Which files PoCL
+ * loads is known of those that link them; with the default cache nothing can have been launched
+ * yet. */
+static uint64_t expect_cost(const kept_list *list, const kept_program *kept, bool all)
 {
-    return kept->takes_linker && !kept->one_call
-               ? kn_opencl_worth_cost(&list->api, kept->program, kernels)
-               : kernels * KN_OPENCL_WORTH_GUESS_NS;
+    const size_t kernels = count_kernels(list, kept->program);
+    const uint64_t guess = (kernels > 0 ? kernels : 1) * KN_OPENCL_WORTH_GUESS_NS;
+    const uint64_t cost = kept->one_call ? 0
+                          : kept->takes_linker
+                              ? kn_opencl_worth_cost(&list->api, kept->program, kernels)
+                              : guess;
+    return cost == 0 && all ? guess : cost;
 }
 
-/* Now, as the budget sees it: on a busy machine, and for a program that waits, time goes by that
- * nobody has worked in, and of that there is no share. */
-static uint64_t now_for_budget(void)
+static void log_left_out(const kept_list *list)
 {
-    const uint64_t now = kn_clock_now(), busy = kn_clock_busy();
-    const uint64_t began = kn_opencl_budget_began();
-    return now > began && now - began > busy ? began + busy : now;
-}
-
-/* Of a build's time, the part in which the process worked: the cost of a read is that on a machine
- * with nothing else to do. */
-static uint64_t worked_in(uint64_t build_ns)
-{
-    const uint64_t began = kn_opencl_budget_began();
-    const uint64_t worked = now_for_budget() - began, passed = kn_clock_now() - began;
-    return passed > worked ? (uint64_t)((double)build_ns * (double)worked / (double)passed)
-                           : build_ns;
-}
-
-/* Says what may be read: what was launched, and a large one when not to have it has cost as much as
- * reading it does. The pause for that is long, but never longer than those that it ends. */
-static void choose_wanted(kept_list *list)
-{
-    for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        const size_t kernels = kept->unread ? count_kernels(list, kept->program) : 0;
-        kept->large = kernels > KN_OPENCL_READ_AT_END;
-        kept->built_ns += worked_in(kept->compile_ns);
-        kept->cost =
-            kept->unread && !(kept->large && kept->one_call) ? expect_cost(list, kept, kernels) : 0;
-        kept->wanted = kept->cost > 0 && (!kept->large || kept->built_ns >= kept->cost);
-    }
-}
-
-static void log_left_out(size_t large, size_t small)
-{
-    if (large > 0) {
-        kn_log(KILN_LOG_INFO,
-               "%zu OpenCL programs of more than %d kernels are left out of the cache: PoCL would "
-               "compile all kernels first (kiln_opencl_capture_program stores one; a later start "
-               "does when the builds have taken as long)",
-               large, KN_OPENCL_READ_AT_END);
-    }
-    if (small > 0) {
-        kn_log(KILN_LOG_INFO,
-               "OpenCL programs left out of the cache: %zu. Reading them would hold up the end of "
-               "the process for too long (kiln_opencl_capture_program stores one; later starts "
-               "store one or more each)",
-               small);
-    }
-}
-
-/* What is left out gets a note: the next process that builds it is the second to want it. */
-static void note_left_out(const kept_list *list, kiln_cache *cache)
-{
-    size_t large = 0, small = 0;
+    size_t count = 0;
     for (const kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        const bool left = kept->unread && kept->cost > 0;
-        large += kept->unread && kept->large;
-        small += left && !kept->large;
-        if (left && (kept->large || !kept->repeats)) {
-            kn_opencl_worth_note(cache, kept->recipe, kept->built_ns);
-        }
+        count += kept->unread;
     }
-    log_left_out(large, small);
+    if (count > 0) {
+        kn_log(
+            KILN_LOG_INFO,
+            "OpenCL programs not stored: %zu. PoCL would compile all their kernels first (run it "
+            "once with KILN_CAPTURE=1, or call kiln_opencl_capture_program)",
+            count);
+    }
 }
 
-/* PoCL compiles for a read what nobody may want: so what reading may take is bounded. */
+/* PoCL compiles for a read what nobody may want: so what reading may take is bounded, unless the
+ * user has asked for it. */
 static void read_unread(kept_list *list, kiln_cache *cache)
 {
-    choose_wanted(list);
-    kept_program *kept = find_cheapest(list, true, false);
-    while (kept != NULL && kn_opencl_budget_allows(kept->cost, now_for_budget())) {
-        read_at_end(list, cache, kept);
-        kept = find_cheapest(list, true, false);
+    const bool all = kn_opencl_budget_is_lifted();
+    for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
+        kept->cost = kept->unread ? expect_cost(list, kept, all) : 0;
     }
-    kept = find_cheapest(list, false, false);
-    while (kept != NULL && kn_opencl_budget_allows_new(kept->cost, now_for_budget())) {
+    kept_program *kept = find_cheapest(list);
+    while (kept != NULL && (all || kn_opencl_budget_allows(kept->cost, kn_opencl_budget_now()))) {
         read_at_end(list, cache, kept);
-        kept = find_cheapest(list, false, false);
+        kept = find_cheapest(list);
     }
-    kept = find_cheapest(list, true, true); /* one a start */
-    if (kept != NULL) {
-        read_at_end(list, cache, kept);
-    }
-    note_left_out(list, cache);
+    log_left_out(list);
 }
 
 /* The cache goes, and nobody begins to build or capture any more. */
@@ -362,8 +302,6 @@ void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unr
     kept->one_call = request->own_cache != NULL;
     kept->compile_ns = compile_ns;
     kn_opencl_budget_earn(compile_ns, kn_clock_now());
-    kept->repeats =
-        unread && kn_opencl_worth_repeats(request->cache, kept->recipe, &kept->built_ns);
     kn_mutex_lock(&list->mutex);
     drop_released(list);
     kept->next = list->programs;

@@ -10,9 +10,6 @@
 
 #include "dropin/opencl_request.h"
 
-/* The most kernels of a program whose binary is read when its cache is destroyed. */
-#define KN_OPENCL_READ_AT_END 8
-
 /* True where binaries are read later, if they are wanted then: with PoCL. */
 bool kn_opencl_reads_later(const kn_opencl_request *request);
 

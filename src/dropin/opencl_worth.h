@@ -1,8 +1,6 @@
-/* Whether a program of PoCL is worth what reading its binary takes. The drop-in sees no launches;
- * but PoCL loads a library for each kernel that it launches, the process shows its libraries, and
- * their sizes say how long PoCL takes to compile such a kernel. And whether a program will be built
- * by another process is known when one has built it before: a note in the cache says so. Knows no
- * times: opencl_budget.h. */
+/* What reading the binary of a program of PoCL takes. PoCL loads a library for each kernel that it
+ * launches, the process shows its libraries, and their sizes say how long PoCL takes to compile
+ * such a kernel. Knows no times: opencl_budget.h. */
 #ifndef KILN_DROPIN_OPENCL_WORTH_H
 #define KILN_DROPIN_OPENCL_WORTH_H
 
@@ -14,10 +12,5 @@
 /* How long reading a program of `kernels` kernels is expected to take; 0 when none of them has been
  * launched in this process. Another program's kernel of the same name counts as its own. */
 uint64_t kn_opencl_worth_cost(const kn_opencl_api *api, cl_program program, size_t kernels);
-
-/* Whether another process has built what `recipe` describes and left it out, and how long the
- * builds have taken so far; and the note of it, which kn_opencl_budget_earn comes before. */
-bool kn_opencl_worth_repeats(kiln_cache *cache, const kiln_recipe *recipe, uint64_t *out_built_ns);
-void kn_opencl_worth_note(kiln_cache *cache, const kiln_recipe *recipe, uint64_t built_ns);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct kn_include_path {
     kn_digest digest;
     kn_strbuf scratch; /* a path */
     kn_strbuf gone;    /* the last directory that kn_include_path_open did not find */
-    /* Not 0: whoever looks at a place finds nothing behind a link that changed then or later. */
+    /* Not 0: a look at a place finds nothing behind a link that changed then or later. */
     int64_t links_since;
     bool teaches; /* a list that holds tells request->memo what its headers are */
     size_t statted;

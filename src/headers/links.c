@@ -65,7 +65,7 @@ static void look_at_links_of(link_search *s, const kn_place *place, size_t lengt
 }
 
 /* A row whose directory is none of the list's. */
-static void look_at_row(link_search *s, const kn_place *place)
+static void look_at_lone_row(link_search *s, const kn_place *place)
 {
     if (place->folder == 0) {
         look_at_links_of(s, place, place->name_length);
@@ -82,10 +82,10 @@ bool kn_links_changed(const kn_include_path *path, const kn_header_list *list, i
         look_at_links_of(&s, &place, row->length);
     }
     for (size_t i = 0; i < list->header_count; i++) {
-        look_at_row(&s, &list->headers[i].place);
+        look_at_lone_row(&s, &list->headers[i].place);
     }
     for (size_t i = 0; i < list->absent_count; i++) {
-        look_at_row(&s, &list->absent[i]);
+        look_at_lone_row(&s, &list->absent[i]);
     }
     kn_map_deinit(&s.seen);
     return s.changed;

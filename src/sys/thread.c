@@ -100,8 +100,9 @@ static void *run_thread(void *argument)
 }
 
 /* Blocks what is sent to the process, which is for the program's own threads. What a thread brings
- * on itself stays: a blocked SIGSEGV would end the process past its crash handler. */
-static void block_signals(sigset_t *out_old)
+ * on itself stays: a blocked SIGSEGV would end the process past its crash handler. False where a
+ * sandbox refuses it. */
+static bool block_signals(sigset_t *out_old)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     sigset_t all;
@@ -109,7 +110,7 @@ static void block_signals(sigset_t *out_old)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         (void)sigdelset(&all, own[i]);
     }
-    must_succeed(pthread_sigmask(SIG_SETMASK, &all, out_old));
+    return pthread_sigmask(SIG_SETMASK, &all, out_old) == 0;
 }
 
 kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out_thread,
@@ -124,9 +125,11 @@ kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out
     thread->user = user;
 
     sigset_t old;
-    block_signals(&old);
-    int error = pthread_create(&thread->thread, NULL, run_thread, thread);
-    must_succeed(pthread_sigmask(SIG_SETMASK, &old, NULL));
+    int error = EPERM;
+    if (block_signals(&old)) {
+        error = pthread_create(&thread->thread, NULL, run_thread, thread);
+        (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
     if (error != 0) {
         free(thread);
         return kn_fail(diag, KILN_E_NOMEM, error, "cannot start", "a thread");

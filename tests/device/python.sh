@@ -43,6 +43,7 @@ for program in triton inductor jax; do
     step "$program" "$kiln" exec -- "$python" "$programs/under_$program.py"
 done
 step jax_unwritable env HOME=/proc XDG_CACHE_HOME=/proc "$kiln" exec -- "$python" "$programs/under_jax.py"
+step crowd env KILN="$kiln" "$python" tests/device/crowd.py
 step adapters "$python" python/by_hand/adapters.py
 if [ -e "${JAX_TESTS:-}/compilation_cache_test.py" ]; then
     jax_failures "$python" >"$out/jax_alone"

@@ -84,6 +84,9 @@ DESTDIR=$folder/image quietly cmake --install "$tree"
 grep -rIl "$folder\|$work" "$folder/image" && fail "files that know the directory they were made in"
 prefix=$folder/image/opt/kiln
 chmod -R a-w,a+rX "$prefix"
+for file in share/kiln/grafana/kiln.json lib/systemd/system/kiln-metrics@.service lib/systemd/system/kiln-metrics@.timer; do
+    [ -f "$prefix/$file" ] || fail "$file is not installed"
+done
 nm "$(find "$prefix" -name libkiln.a)" 2>/dev/null | grep kn_backend_fake && fail "the backend of the tests is installed"
 "$prefix/bin/kiln" devices --backend fake >"$folder/log" 2>&1 && fail "kiln has the backend of the tests"
 

@@ -167,7 +167,7 @@ def a_real_toolkit_hits(world):
 
 
 def an_opencl_client_hits(world):
-    """PoCL is read when it has been worth it: the first starts may only take notes."""
+    """PoCL is read for the start that asks for it."""
     if ctypes.util.find_library("OpenCL") is None or not (world.parts / "opencl_client").exists():
         return "no OpenCL loader"
     command = (world.parts / "opencl_client", "build")
@@ -176,11 +176,12 @@ def an_opencl_client_hits(world):
     if plain.returncode == 77:
         return "no OpenCL device"
     assert plain.returncode == 0, (plain.returncode, plain.stderr)
-    for start in range(4):
+    for start in range(3):
         driver = world.root / f"pocl{start}"
         driver.mkdir()
-        _, report = world.exec(*command, POCL_CACHE_DIR=driver)
+        _, report = world.exec(*command, POCL_CACHE_DIR=driver, **({"KILN_CAPTURE": "1"} if start == 1 else {}))
         if report["hits"] > 0:
+            assert start == 2, report
             said = world.run(world.kiln, "exec", "--", *command, POCL_CACHE_DIR=driver, KILN_LOG="debug").stderr
             assert "kiln: debug: opencl: " in said, said
             return None

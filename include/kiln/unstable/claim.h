@@ -15,14 +15,14 @@
  *     }
  *
  * While a claim is open, other processes of this host that claim the same recipe wait: until it is
- * fulfilled (they get the blob), abandoned, or its process has ended, however that was; until the
- * process has shown no activity for four seconds (it is stopped); and for `wait_ms` at most. Those
- * who waited in vain are told to compile, all at once: what one could not make, the next one
- * probably cannot either.
+ * fulfilled (they get the blob) or abandoned, or its process exits or is killed; until the process
+ * has shown no activity for four seconds (it is stopped); and for `wait_ms` at most. Those who
+ * waited and found no blob compile, all at once: what one could not make, the next one probably
+ * cannot either.
  *
- * A claim only saves work, and never holds anybody up for ever:
+ * A claim only saves work, and never holds a program up for ever:
  *  - Threads of the claimant's process, and processes that descend from it, never wait for it: it
- *    may be waiting for them. They are told to compile.
+ *    may be waiting for them. They compile.
  *  - A thread that has a claim never waits for another one, nor in kiln_cache_get_or_compile: of
  * two processes that claim the same two recipes in opposite orders none waits for ever. To wait,
  * end the first claim before the next. This is known of claims of one cache object.

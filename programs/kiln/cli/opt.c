@@ -125,6 +125,23 @@ const char *opt_nearest(const char *const *names, const char *text)
     return best;
 }
 
+/* What other programs call it, if it is one of `names`; NULL for a word that none does. */
+static const char *foreign_option(const char *const *names, const char *text)
+{
+    static const char *const words[][2] = {{"older-than", "max-age"}, {"age", "max-age"},
+                                           {"max-bytes", "max-size"}, {"dry", "dry-run"},
+                                           {"no-color", "color"},     {"colour", "color"},
+                                           {"parallel", "jobs"},      {"directory", "cache-dir"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        for (; strcmp(words[i][0], text) == 0 && *names != NULL; names++) {
+            if (strcmp(*names, words[i][1]) == 0) {
+                return *names;
+            }
+        }
+    }
+    return NULL;
+}
+
 static kiln_status unknown_option(const opt_spec *specs, const char *word, size_t length,
                                   kiln_diag *diag)
 {
@@ -140,7 +157,8 @@ static kiln_status unknown_option(const opt_spec *specs, const char *word, size_
     names[count++] = "color";
     names[count++] = "help";
     names[count] = NULL;
-    const char *nearest = opt_nearest(names, name);
+    const char *nearest = foreign_option(names, name);
+    nearest = nearest != NULL ? nearest : opt_nearest(names, name);
     char fix[64] = "--help lists the options";
     if (nearest != NULL) {
         (void)snprintf(fix, sizeof(fix), "did you mean %s%s?", nearest[0] == '-' ? "" : "--",

@@ -228,6 +228,9 @@ char *out_ms(cli_pool *pool, uint64_t ns)
 
 char *out_time(cli_pool *pool, uint64_t ns)
 {
+    if (ns == 0) {
+        return pool_text(pool, "0 s", 3);
+    }
     if (ns < 1000000u) {
         return pool_format(pool, "%.1f us", (double)ns / 1e3);
     }

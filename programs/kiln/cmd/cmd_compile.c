@@ -284,9 +284,9 @@ static bool print_compiles_table(const compile_job *job)
     if (time == NULL || !out_table_print(&table, stdout)) {
         return false;
     }
-    (void)printf("%zu %s for %s: %zu hits, %zu compiled, %zu failed, %s\n", job->count,
-                 job->count == 1 ? "file" : "files", job->target, totals.hits, totals.compiled,
-                 totals.failed, time);
+    (void)printf("%zu %s for %s: %zu %s, %zu compiled, %zu failed, %s\n", job->count,
+                 job->count == 1 ? "file" : "files", job->target, totals.hits,
+                 totals.hits == 1 ? "hit" : "hits", totals.compiled, totals.failed, time);
     return true;
 }
 
@@ -488,6 +488,17 @@ static bool name_session_target(const compile_options *options, cli_pool *pool,
     return true;
 }
 
+/* Before anything is compiled that could not be written. */
+static kiln_status check_output(const compile_job *job, kiln_diag *diag)
+{
+    const char *output = job->options->output;
+    const char *folder = output != NULL ? host_folder_of(job->context->pool, output) : NULL;
+    return folder == NULL || host_is_folder(folder)
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID, "make it, or name another", output,
+                               "there is no directory %s", folder);
+}
+
 static exit_code run_compile_command(const cmd_context *context, void *fields,
                                      const opt_list *arguments)
 {
@@ -495,7 +506,8 @@ static exit_code run_compile_command(const cmd_context *context, void *fields,
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
     compile_job job = {.context = context, .options = options};
-    if (prepare_compile(&job, options, arguments, &diag) != KILN_OK) {
+    if (prepare_compile(&job, options, arguments, &diag) != KILN_OK ||
+        check_output(&job, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
     session_options session = options->session;

@@ -122,6 +122,18 @@ static bool print_devices_json(kiln_runtime *runtime)
     return out_json(stdout, root);
 }
 
+/* The end of "requested=... detected=[...] selected=opencl:0". */
+static const char *chosen_device(const char *summary)
+{
+    static const char before[] = "selected=";
+    const char *found = summary;
+    for (const char *at = summary; (at = strstr(at, before)) != NULL;) {
+        at += sizeof(before) - 1; /* a device's name may have it, too */
+        found = at;
+    }
+    return found;
+}
+
 static exit_code run_devices(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const devices_options *options = fields;
@@ -142,8 +154,7 @@ static exit_code run_devices(const cmd_context *context, void *fields, const opt
     }
     if (code == EXIT_FINE && !options->session.json) {
         (void)putchar('\n');
-        out_write(stdout, kiln_runtime_summary(runtime));
-        (void)putchar('\n');
+        out_print(stdout, "chosen: %s\n", chosen_device(kiln_runtime_summary(runtime)));
     }
     session_close(cache, runtime);
     return code;

@@ -245,6 +245,31 @@ static void print_bypasses(cli_pool *pool, const doctor_findings *findings)
     }
 }
 
+/* What went wrong in it, as far as counters say. */
+static void print_cache_errors(cli_pool *pool, const doctor_findings *findings)
+{
+    const uint64_t *counters = findings->counters;
+    print_bypasses(pool, findings);
+    bypasses_print_refused("  ", counters);
+    if (counters[KILN_COUNTER_UNENDED] > 0) {
+        out_print(stdout,
+                  "  unended   %" PRIu64 " %s rebuilt because loading %s did not end: update that "
+                  "driver, then kiln clear\n",
+                  counters[KILN_COUNTER_UNENDED],
+                  counters[KILN_COUNTER_UNENDED] == 1 ? "binary" : "binaries",
+                  counters[KILN_COUNTER_UNENDED] == 1 ? "it" : "them");
+    }
+    if (counters[KILN_COUNTER_PUT_FAILURES] + counters[KILN_COUNTER_IO_ERRORS] +
+            counters[KILN_COUNTER_CORRUPT] >
+        0) {
+        out_print(stdout,
+                  "  errors    %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
+                  " other errors\n",
+                  counters[KILN_COUNTER_PUT_FAILURES], counters[KILN_COUNTER_CORRUPT],
+                  counters[KILN_COUNTER_IO_ERRORS]);
+    }
+}
+
 static bool print_cache(cli_pool *pool, const doctor_findings *findings)
 {
     const uint64_t *counters = findings->counters;
@@ -271,7 +296,8 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
                   asked ? "unset KILN_READONLY"
                         : "make the directory writable, or name another with KILN_CACHE_DIR");
     }
-    out_print(stdout, "  holds     %" PRIu64 " entries, %s\n", findings->entries, bytes);
+    out_print(stdout, "  holds     %" PRIu64 " %s, %s\n", findings->entries,
+              findings->entries == 1 ? "entry" : "entries", bytes);
     if (findings->temporaries > 0) {
         out_print(stdout,
                   "  temporary %" PRIu64 " %s, %s (`kiln prune` removes those that killed writers "
@@ -282,27 +308,10 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
         out_print(stdout, "  blocked   %s: %s\n            fix: %s\n", findings->trouble.what,
                   findings->trouble.why, findings->trouble.fix);
     }
-    out_print(stdout, "  usage     %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
-              hits, counters[KILN_COUNTER_MISSES], saved);
-    print_bypasses(pool, findings);
-    bypasses_print_refused("  ", counters);
-    if (counters[KILN_COUNTER_UNENDED] > 0) {
-        out_print(stdout,
-                  "  unended   %" PRIu64 " %s rebuilt because loading %s did not end: update that "
-                  "driver, then kiln clear\n",
-                  counters[KILN_COUNTER_UNENDED],
-                  counters[KILN_COUNTER_UNENDED] == 1 ? "binary" : "binaries",
-                  counters[KILN_COUNTER_UNENDED] == 1 ? "it" : "them");
-    }
-    if (counters[KILN_COUNTER_PUT_FAILURES] + counters[KILN_COUNTER_IO_ERRORS] +
-            counters[KILN_COUNTER_CORRUPT] >
-        0) {
-        out_print(stdout,
-                  "  errors    %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
-                  " other errors\n",
-                  counters[KILN_COUNTER_PUT_FAILURES], counters[KILN_COUNTER_CORRUPT],
-                  counters[KILN_COUNTER_IO_ERRORS]);
-    }
+    out_print(stdout, "  usage     %" PRIu64 " %s, %" PRIu64 " %s, %s of compiling saved\n", hits,
+              hits == 1 ? "hit" : "hits", counters[KILN_COUNTER_MISSES],
+              counters[KILN_COUNTER_MISSES] == 1 ? "miss" : "misses", saved);
+    print_cache_errors(pool, findings);
     return true;
 }
 

@@ -20,6 +20,7 @@ typedef struct exec_options {
     bool print;
     bool audit;
     bool no_python;
+    bool capture;
     const char *record;
 } exec_options;
 
@@ -33,6 +34,8 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                   "also serve a program that opens compilers by absolute paths"},
                                  {"no-python", 0, OPT_FLAG, offsetof(exec_options, no_python), NULL,
                                   "leave out the adapters of kiln's Python package"},
+                                 {"capture", 0, OPT_FLAG, offsetof(exec_options, capture), NULL,
+                                  "store at the end all that PoCL compiled, whatever it takes"},
                                  {"record", 0, OPT_TEXT, offsetof(exec_options, record),
                                   "DIRECTORY",
                                   "record every program with its sources in DIRECTORY"},
@@ -95,6 +98,7 @@ static bool add_wishes(const cmd_context *context, const exec_options *options,
     return (options->record == NULL ||
             exec_environment_add(environment, "KILN_RECORD",
                                  host_absolute(context->pool, options->record))) &&
+           (!options->capture || exec_environment_add(environment, "KILN_CAPTURE", "1")) &&
            (options->no_python || exec_python_add(environment));
 }
 

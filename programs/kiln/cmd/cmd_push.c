@@ -97,6 +97,13 @@ static exit_code run_push(const cmd_context *context, void *fields, const opt_li
                             "both manifests and --pack");
         return cmd_fail(context, &diag);
     }
+    for (size_t i = 0; i < arguments->count; i++) {
+        if (strstr(arguments->items[i], "://") != NULL) {
+            (void)kiln_diag_set(&diag, KILN_E_INVALID, "set KILN_REMOTE to it", arguments->items[i],
+                                "the URLs of remotes are not arguments");
+            return cmd_fail(context, &diag);
+        }
+    }
     exit_code code = transfer_open(context, options, &t);
     if (code == EXIT_FINE) {
         kiln_status status =

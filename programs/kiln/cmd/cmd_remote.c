@@ -69,7 +69,8 @@ static kiln_status print_remote(void *user, const kiln_remote_report *report)
         out_pair(stdout, "  latency", "%.3f ms", (double)report->latency_ns / 1e6);
     }
     if (report->reachable && report->has_clock) {
-        out_pair(stdout, "  clock", "%+.3f s", (double)report->clock_ahead_ns / 1e9);
+        const int64_t ms = report->clock_ahead_ns / 1000000; /* not -0.000 */
+        out_pair(stdout, "  clock", "%+.3f s", (double)ms / 1e3);
     }
     if (why[0] != '\0') {
         out_pair(stdout, "  trouble", "%s", why);

@@ -3,6 +3,8 @@
 
 #include <kiln/unstable/admin.h>
 
+#include "cli/entry_name.h"
+#include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
 
@@ -40,6 +42,42 @@ static bool print_verify_json(const kiln_verify_result *result, bool removed)
     return out_json(stdout, root);
 }
 
+/* Which ones, as far as they can still be looked at. */
+static exit_code tell_damaged(const cmd_context *context, kiln_cache *cache)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    cli_listing listing;
+    if (listing_make(cache, NULL, context->pool, &listing, &diag) != KILN_OK) {
+        return cmd_fail_as(context, EXIT_CACHE, &diag);
+    }
+    for (size_t i = 0; i < listing.count; i++) {
+        entry_name name;
+        kiln_key key;
+        kiln_status status = kiln_key_parse(listing.entries[i].key, &key, &diag);
+        status =
+            status == KILN_OK ? entry_name_find(cache, &key, context->pool, &name, &diag) : status;
+        if (status == KILN_E_CORRUPT) {
+            out_print(stdout, "damaged: %.16s of %s: %s\n", listing.entries[i].key,
+                      listing.entries[i].target, diag.why);
+        }
+        kiln_diag_clear(&diag);
+    }
+    return EXIT_FINE;
+}
+
+/* What is damaged is listed before it is removed. */
+static kiln_status verify_entries(const cmd_context *context, const verify_options *options,
+                                  kiln_cache *cache, kiln_verify_result *result, kiln_diag *diag)
+{
+    kiln_status status = kiln_cache_verify(cache, false, result, diag);
+    if (status == KILN_OK && result->entries_bad > 0 && !options->session.json) {
+        (void)tell_damaged(context, cache); /* its message has been given */
+    }
+    return status == KILN_OK && result->entries_bad > 0 && options->remove
+               ? kiln_cache_verify(cache, true, result, diag)
+               : status;
+}
+
 static exit_code run_verify(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const verify_options *options = fields;
@@ -53,7 +91,7 @@ static exit_code run_verify(const cmd_context *context, void *fields, const opt_
     if (code != EXIT_FINE) {
         return code;
     }
-    if (kiln_cache_verify(cache, options->remove, &result, &diag) != KILN_OK) {
+    if (verify_entries(context, options, cache, &result, &diag) != KILN_OK) {
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
         bool good = options->session.json ? print_verify_json(&result, options->remove)

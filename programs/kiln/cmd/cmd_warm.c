@@ -315,7 +315,18 @@ static exit_code compile_all(warm_work *work)
     result.items = work->list.items;
     result.count = work->list.count;
     result.total_ns = host_now() - begin;
-    return status == KILN_OK ? print_result(work, &result) : cmd_fail(work->context, &diag);
+    if (status != KILN_OK) {
+        return cmd_fail(work->context, &diag);
+    }
+    const exit_code code = print_result(work, &result);
+    const size_t skipped = warm_count(&result, WARM_SKIPPED);
+    if (code == EXIT_FINE && skipped > 0 && skipped == result.count) {
+        console_say(work->context->console,
+                    "warm: nothing is in the cache: all of it was skipped (name other targets "
+                    "with --target, or run where their devices are)");
+        return EXIT_UNAVAILABLE;
+    }
+    return code;
 }
 
 /* The recording that is named, or with --stale the cache's own; NULL: there are manifests. */

@@ -214,14 +214,16 @@ static bool print_transfer_text(const cli_transfer *t, const char *verb,
     if (wire == NULL || raw == NULL || dictionary == NULL) {
         return false;
     }
+    const bool moved = counts->raw_out + counts->raw_in > 0;
     if (t->options->train) {
         (void)printf(t->dictionary_bytes > 0 ? "a dictionary of %s is in use\n"
                                              : "no dictionary: it would save nothing%.0s\n",
                      dictionary);
     }
-    (void)printf("%" PRIu64 " %s, %s on the wire (%s unpacked), %" PRIu64 " there already, %" PRIu64
+    (void)printf("%" PRIu64 " %s, %s on the wire%s%s%s, %" PRIu64 " there already, %" PRIu64
                  " missing, %" PRIu64 " refused, %" PRIu64 " failed\n",
-                 t->moved, verb, wire, raw, t->present, t->missing, t->refused, t->failed);
+                 t->moved, verb, wire, moved ? " (" : "", moved ? raw : "",
+                 moved ? " unpacked)" : "", t->present, t->missing, t->refused, t->failed);
     if (pack != NULL) {
         out_print(stdout, "%s: %" PRIu64 " entries\n", t->options->pack, pack->entries);
     }

@@ -110,6 +110,11 @@ uint64_t exec_report_asked(const exec_report *report)
     return report->compiled + report->hits + report->bypassed + report->failed;
 }
 
+uint64_t exec_report_not_stored(const exec_report *report)
+{
+    return report->left > report->stored ? report->left - report->stored : 0;
+}
+
 const exec_door *exec_report_door(const exec_report *report, const char *what)
 {
     for (size_t i = 0; i < report->door_count; i++) {
@@ -169,6 +174,10 @@ static void count_line(exec_report *report, char *const fields[FIELDS])
     } else if (strcmp(fields[FIELD_WHAT], "binary") == 0) {
         report->binaries = true;
         report->pyopencl = report->pyopencl || strcmp(fields[FIELD_NAME], "pyopencl") == 0;
+    } else if (strcmp(fields[FIELD_ORIGIN], "left") == 0) {
+        report->left++;
+    } else if (strcmp(fields[FIELD_ORIGIN], "stored") == 0) {
+        report->stored++;
     } else {
         count_compile(report, fields);
     }
@@ -315,6 +324,12 @@ void exec_report_print(const exec_report *report, cli_pool *pool, const char *no
         (void)fprintf(file, "kiln: %s saved, %s spent compiling\n", time_of(pool, report->saved_ns),
                       time_of(pool, report->compile_ns + report->bypass_ns));
     }
+    if (exec_report_not_stored(report) > 0) {
+        (void)fprintf(file,
+                      "kiln: not stored: run `kiln exec --capture` once (%" PRIu64
+                      " OpenCL programs, whose kernels PoCL would all compile for that)\n",
+                      exec_report_not_stored(report));
+    }
     print_troubles(report, pool, file);
     for (size_t i = 0; i < report->reason_count; i++) {
         out_print(file, "kiln: bypassed (%" PRIu64 ", %s): %s\n", report->reasons[i].count,
@@ -357,6 +372,7 @@ bool exec_report_print_json(const exec_report *report, cli_pool *pool, FILE *fil
     out_json_set(&root, "compiled", out_json_u64(report->compiled));
     out_json_set(&root, "bypassed", out_json_u64(report->bypassed));
     out_json_set(&root, "failed", out_json_u64(report->failed));
+    out_json_set(&root, "not_stored", out_json_u64(exec_report_not_stored(report)));
     out_json_set(&root, "saved_ms", out_json_ms(report->saved_ns));
     out_json_set(&root, "compile_ms", out_json_ms(report->compile_ns));
     out_json_set(&root, "bypass_ms", out_json_ms(report->bypass_ns));

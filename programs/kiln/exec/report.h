@@ -27,6 +27,7 @@ typedef struct exec_trouble {
 
 typedef struct exec_report {
     uint64_t compiled, hits, bypassed, failed;
+    uint64_t left, stored; /* of what was compiled: not stored then, and stored later after all */
     uint64_t compile_ns, saved_ns, bypass_ns;
     struct {
         char text[EXEC_REASON_SIZE];
@@ -47,6 +48,8 @@ kiln_status exec_report_read(const char *path, exec_report *out_report, kiln_dia
 void exec_report_add(exec_report *report, const char *line);
 /* What was asked for: 0 where no library of kiln's was called to compile. */
 uint64_t exec_report_asked(const exec_report *report);
+/* What was compiled and could have been stored, but for what that takes. */
+uint64_t exec_report_not_stored(const exec_report *report);
 /* The compiles of a kind; NULL: there were none. */
 const exec_door *exec_report_door(const exec_report *report, const char *what);
 /* Adds a trouble, unless there is one of its kind. */

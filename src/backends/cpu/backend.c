@@ -15,7 +15,6 @@ static void report_ready(kiln_probe_report *report)
     char *compiler = NULL;
     *report = (kiln_probe_report){.outcome = KILN_PROBE_READY, .device_count = 1};
     kn_text_put(report->backend, sizeof(report->backend), "cpu");
-    kn_text_put(report->version, sizeof(report->version), KILN_VERSION);
     if (kn_cpu_compiler_find(&compiler, &diag) == KILN_OK) {
         kn_text_put(report->library, sizeof(report->library), compiler);
         kn_text_put(report->why, sizeof(report->why), "C kernels are compiled and run here");

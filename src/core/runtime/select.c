@@ -170,6 +170,14 @@ static void append_devices(kn_strbuf *line, const kiln_runtime *runtime)
     kn_strbuf_append_char(line, ']');
 }
 
+static void append_places(kn_strbuf *line, const kiln_runtime *runtime)
+{
+    for (size_t i = 0; i < runtime->device_count; i++) {
+        const kiln_device_info *info = &runtime->devices[i]->info;
+        kn_strbuf_printf(line, "%s%s:%u", i > 0 ? ", " : "", info->backend, info->index);
+    }
+}
+
 char *kn_runtime_describe(kiln_runtime *runtime)
 {
     kn_strbuf line;
@@ -208,7 +216,11 @@ static kiln_status nothing_fits(const kiln_runtime *runtime, const kiln_source *
     }
     if (runtime->device_count > 0) {
         kn_strbuf_append_text(&line, "; found ");
-        append_devices(&line, runtime);
+        if (source_count > 0) {
+            append_places(&line, runtime);
+        } else {
+            append_devices(&line, runtime);
+        }
         fix = source_count > 0 ? "give the source in a language that one of them takes, too"
                                : "name one of these, as opencl:0 or by a part of its name, with "
                                  "--device or KILN_DEVICE; `kiln doctor` says why others are "

@@ -18,9 +18,7 @@ typedef struct kn_layer_build {
     /* Of a program of PoCL whose binary nobody has read: */
     kiln_recipe *recipe; /* NULL: of no such program */
     bool takes_linker;
-    bool repeats; /* another process has built it, and left it out */
     uint64_t compile_ns;
-    uint64_t built_ns; /* what this build and those of the processes before have taken */
 } kn_layer_build;
 
 /* How clBuildProgram, clCompileProgram and clLinkProgram were called. */
@@ -72,7 +70,6 @@ typedef struct kn_layer_walk {
     cl_int code;
     cl_program program;
     uint64_t took_ns;
-    uint64_t worked_ns; /* of it: on a busy machine a build waits */
     const char *reason; /* why it is not stored */
     bool later;         /* it is PoCL's, and read later */
     kiln_blob *blob;    /* a hit */

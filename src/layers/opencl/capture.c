@@ -13,16 +13,9 @@
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_worth.h"
 #include "interpose/session.h"
+#include "interpose/uncancelled.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
-
-/* As the budget sees it: time in which nobody worked is not a process's time. */
-static uint64_t now_of_process(void)
-{
-    const uint64_t now = kn_clock_now(), busy = kn_clock_busy();
-    const uint64_t began = kn_opencl_budget_began();
-    return now > began && now - began > busy ? began + busy : now;
-}
 
 static size_t count_kernels_of(const kn_layer_program *program)
 {
@@ -31,21 +24,6 @@ static size_t count_kernels_of(const kn_layer_program *program)
                                                sizeof(kernels), &kernels, NULL) == CL_SUCCESS
                ? kernels
                : 1;
-}
-
-/* Nobody in this program has asked for a cache. So its first start pays next to nothing, and a
- * later one no more than the builds have cost so far; of large programs it reads one. */
-static bool may_read(const kn_layer_build *build, bool large, uint64_t expected)
-{
-    static atomic_flag large_read = ATOMIC_FLAG_INIT;
-    const uint64_t now = now_of_process();
-    if (!build->repeats) {
-        return !large && kn_opencl_budget_allows_unasked(expected, now);
-    }
-    if (build->built_ns < expected) {
-        return false;
-    }
-    return large ? !atomic_flag_test_and_set(&large_read) : kn_opencl_budget_allows(expected, now);
 }
 
 static kiln_status read_finished(const kn_layer_program *program, kiln_blob **out_blob,
@@ -74,22 +52,54 @@ static kiln_status read_marked(const kn_layer_program *program, kiln_cache *cach
     return status;
 }
 
-static void store_finished(const kn_layer_program *program, kiln_cache *cache, uint64_t expected)
+static void report_stored(const kiln_key *key, uint64_t took_ns)
 {
-    const uint64_t start = kn_clock_now();
+    kn_session_report(&(kn_session_event){.what = "opencl",
+                                          .name = "an OpenCL program",
+                                          .origin = "stored",
+                                          .took_ns = took_ns,
+                                          .key = key});
+}
+
+static bool store_finished(const kn_layer_program *program, kiln_cache *cache)
+{
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
-    const kiln_status status = read_marked(program, cache, &blob, &diag);
+    kiln_status status = read_marked(program, cache, &blob, &diag);
     if (status == KILN_OK) {
-        /* The store logs its own errors. */
-        kn_ignore(
-            kiln_cache_put(cache, program->build->recipe, blob, program->build->compile_ns, NULL));
-    } else if (status != KILN_MISS) {
-        kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary", &diag);
+        status =
+            kiln_cache_put(cache, program->build->recipe, blob, program->build->compile_ns, &diag);
+    }
+    if (status != KILN_OK && status != KILN_MISS) {
+        kn_log_diag(KILN_LOG_INFO, "storing an OpenCL binary", &diag);
     }
     kiln_diag_clear(&diag);
     kiln_blob_release(blob);
+    return status == KILN_OK;
+}
+
+/* 0: nothing of it was launched. */
+static uint64_t expect_cost_of(const kn_layer_program *program)
+{
+    return kn_opencl_worth_cost(kn_layer_api(), program->handle, count_kernels_of(program));
+}
+
+/* What was not launched is stored for a user who has asked for it. */
+static bool read_allowed(const kn_layer_program *program, kiln_cache *cache)
+{
+    const uint64_t expected = expect_cost_of(program);
+    const uint64_t start = kn_clock_now();
+    if (!kn_opencl_budget_is_lifted() &&
+        (expected == 0 || !kn_opencl_budget_allows(expected, kn_opencl_budget_now()))) {
+        kn_log(KILN_LOG_DEBUG,
+               "opencl: a program is not stored: PoCL would compile its kernels for %.0f ms (run "
+               "kiln exec --capture once)",
+               (double)expected / 1e6);
+        return false;
+    }
+    const bool stored = store_finished(program, cache);
     kn_opencl_budget_spend(expected, kn_clock_now() - start);
+    return stored;
 }
 
 void kn_layer_capture_program(kn_layer_program *program)
@@ -101,24 +111,10 @@ void kn_layer_capture_program(kn_layer_program *program)
         return;
     }
     const kiln_key key = kiln_recipe_key(build->recipe);
+    const uint64_t start = kn_clock_now();
     kiln_cache_contains(cache, &key, 1, &stored);
-    const size_t kernels = stored ? 0 : count_kernels_of(program);
-    const bool large = kernels > KN_OPENCL_READ_AT_END;
-    const uint64_t expected =
-        stored ? 0 : kn_opencl_worth_cost(kn_layer_api(), program->handle, kernels);
-    if (expected > 0 && may_read(build, large, expected)) {
-        if (large) {
-            kn_opencl_worth_note(cache, build->recipe,
-                                 0); /* if it is lost, the count begins again */
-        }
-        store_finished(program, cache, expected);
-    } else if (expected > 0) {
-        kn_log(
-            KILN_LOG_DEBUG,
-            "opencl: a program of %zu kernels is not stored yet: PoCL would compile them for %.0f "
-            "ms, and its builds have cost %.0f ms (a later start stores it)",
-            kernels, (double)expected / 1e6, (double)build->built_ns / 1e6);
-        kn_opencl_worth_note(cache, build->recipe, build->built_ns);
+    if (stored || read_allowed(program, cache)) {
+        report_stored(&key, kn_clock_now() - start);
     }
     kiln_recipe_destroy(build->recipe);
     build->recipe = NULL;
@@ -128,6 +124,19 @@ void kn_layer_capture_program(kn_layer_program *program)
 
 static atomic_bool capture_unread; /* something waits for a read, and no driver comes down yet */
 static atomic_uint capture_waits;  /* how often the application has waited for launches since */
+
+/* What PoCL's compiler has opened while it compiled for a launch ends before what was registered
+ * earlier, and a read would find it destroyed: so launches that nobody waited for forbid one. */
+static bool is_compiler_gone(void)
+{
+    bool launched = false;
+    kn_layer_program *program = kn_handles_next(NULL);
+    while (program != NULL) {
+        launched = launched || expect_cost_of(program) > 0;
+        program = kn_handles_next(program);
+    }
+    return launched && atomic_load(&capture_waits) == 0;
+}
 
 static void capture_all(void)
 {
@@ -148,20 +157,23 @@ static void capture_all(void)
 /* Programs that the application leaves to the end of the process. */
 static void capture_at_exit(void)
 {
-    capture_all();
-    atomic_store(&capture_unread, false);
+    if (atomic_exchange(&capture_unread, false) && !is_compiler_gone()) {
+        capture_all();
+    }
 }
 
 void kn_layer_capture_expect(void)
 {
-    atomic_store(&capture_unread, true);
+    if (!atomic_exchange(&capture_unread, true) && kn_opencl_budget_is_lifted()) {
+        (void)atexit(capture_at_exit); /* where nothing will be launched */
+    }
 }
 
-/* What PoCL's compiler has opened while it compiled for a launch ends before what was registered
- * earlier, and a read would find it destroyed. So the handler is registered when a launch has been
- * waited for, and again after twice as many of them; what nobody waited for is not read at exit. */
+/* The handler is registered when a launch has been waited for, and again after twice as many of
+ * them. */
 void kn_layer_capture_waited(void)
 {
+    KN_UNCANCELLED;
     if (atomic_load_explicit(&capture_unread, memory_order_relaxed)) {
         const unsigned waits = atomic_fetch_add(&capture_waits, 1) + 1;
         if ((waits & (waits - 1)) == 0) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interpose/uncancelled.h"
 #include "kiln/export.h"
 #include "layers/opencl/build.h"
 #include "layers/opencl/queries.h"
@@ -65,6 +66,7 @@ static bool keeps_program(const kn_layer_program *program)
 /* Nothing refers to it any more. The program itself is still there. */
 static void end_program(kn_layer_program *program)
 {
+    KN_UNCANCELLED;
     kn_mutex_lock(&program->lock);
     kn_layer_capture_program(program);
     kn_layer_build_forget(program);
@@ -87,6 +89,7 @@ static cl_int CL_API_CALL call_release_program(cl_program handle)
 
 static cl_int build_handle(cl_program handle, bool compile, const kn_layer_arguments *arguments)
 {
+    KN_UNCANCELLED;
     kn_layer_program *program = kn_handles_pin(handle);
     if (program == NULL) {
         return kn_layer_build_call(handle, compile, arguments, arguments->notify, arguments->user);
@@ -124,6 +127,7 @@ static cl_program CL_API_CALL call_link(cl_context context, cl_uint count,
                                         cl_uint program_count, const cl_program *programs,
                                         kn_cl_notify *notify, void *user, cl_int *code)
 {
+    KN_UNCANCELLED;
     const kn_layer_arguments arguments = {count, devices,       options,  notify,
                                           user,  program_count, programs, NULL};
     return kn_layer_link_program(context, &arguments, code);
@@ -133,6 +137,7 @@ static cl_program CL_API_CALL call_link(cl_context context, cl_uint count,
 
 static cl_kernel CL_API_CALL call_create_kernel(cl_program handle, const char *name, cl_int *code)
 {
+    KN_UNCANCELLED;
     kn_layer_program *program = kn_handles_pin(handle);
     if (program == NULL) {
         return layer_state.target->clCreateKernel(handle, name, code);
@@ -145,6 +150,7 @@ static cl_kernel CL_API_CALL call_create_kernel(cl_program handle, const char *n
 static cl_int CL_API_CALL call_create_kernels(cl_program handle, cl_uint entries,
                                               cl_kernel *kernels, cl_uint *count)
 {
+    KN_UNCANCELLED;
     kn_layer_program *program = kn_handles_pin(handle);
     if (program == NULL) {
         return layer_state.target->clCreateKernelsInProgram(handle, entries, kernels, count);

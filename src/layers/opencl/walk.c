@@ -13,7 +13,6 @@
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_record.h"
-#include "dropin/opencl_worth.h"
 #include "interpose/session.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
@@ -99,12 +98,10 @@ static kiln_status read_built(const kn_layer_walk *walk, kiln_blob **out_blob, k
 static kiln_status ask_driver(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     kn_layer_walk *walk = (kn_layer_walk *)user;
-    const uint64_t start = kn_clock_now(), busy = kn_clock_busy();
+    const uint64_t start = kn_clock_now();
     walk->ran = true;
     walk->code = walk->build(walk->user, &walk->program);
     walk->took_ns = kn_clock_now() - start;
-    walk->worked_ns = kn_clock_busy() - busy;
-    walk->worked_ns = walk->worked_ns < walk->took_ns ? walk->worked_ns : walk->took_ns;
     if (walk->code != CL_SUCCESS || walk->program == NULL) {
         return kiln_diag_set(diag, KILN_E_COMPILE, NULL, what, "the driver returned %d",
                              (int)walk->code);
@@ -242,9 +239,10 @@ static void keep_unread(kn_layer_walk *walk, kn_layer_build *build)
     walk->request.recipe = NULL;
     build->takes_linker = walk->request.unit.takes_linker;
     build->compile_ns = walk->took_ns;
+    const kiln_key key = kiln_recipe_key(build->recipe);
     kn_opencl_budget_earn(walk->took_ns, kn_clock_now());
-    build->repeats = kn_opencl_worth_repeats(walk->request.cache, build->recipe, &build->built_ns);
-    build->built_ns += walk->worked_ns;
+    kn_session_report(&(kn_session_event){
+        .what = "opencl", .name = what, .origin = "left", .took_ns = walk->took_ns, .key = &key});
     kn_layer_capture_expect();
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "interpose/session.h"
+#include "interpose/uncancelled.h"
 
 static struct {
     kn_mutex mutex;
@@ -91,6 +92,7 @@ static bool open_site(kn_layer_device *device, const kn_vk_layer_device_info *in
 
 static bool open_device(const kn_vk_layer_device_info *info)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = calloc(1, sizeof(*device));
     if (device == NULL) {
         return false;
@@ -111,6 +113,7 @@ static bool open_device(const kn_vk_layer_device_info *info)
 
 static void close_device(VkDevice handle)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = take_device(handle);
     if (device != NULL) {
         kn_layer_kept_destroy(device->kept);
@@ -127,6 +130,7 @@ static void close_device(VkDevice handle)
         VkDevice handle, const Vk##Type##CreateInfo *info, const VkAllocationCallbacks *allocator, \
         Vk##Type *out)                                                                             \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         kn_layer_device *device = kn_layer_device_of(handle);                                      \
         const VkResult result = device->driver.vkCreate##Type(handle, info, allocator, out);       \
         if (result == VK_SUCCESS && !device->passes) {                                             \
@@ -137,6 +141,7 @@ static void close_device(VkDevice handle)
     static void VKAPI_CALL call_vkDestroy##Type(VkDevice handle, Vk##Type object,                  \
                                                 const VkAllocationCallbacks *allocator)            \
     {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
         kn_layer_device *device = kn_layer_device_of(handle);                                      \
         if (!device->passes && object != VK_NULL_HANDLE) {                                         \
             kn_contents_remove(&device->contents, kind, (uint64_t)object);                         \
@@ -165,6 +170,7 @@ static VkResult VKAPI_CALL call_vkCreatePipelineCache(VkDevice handle,
                                                       const VkAllocationCallbacks *allocator,
                                                       VkPipelineCache *out)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = kn_layer_device_of(handle);
     const VkResult result = device->driver.vkCreatePipelineCache(handle, info, allocator, out);
     if (result == VK_SUCCESS && !device->passes && !brings_data(device, info)) {
@@ -176,6 +182,7 @@ static VkResult VKAPI_CALL call_vkCreatePipelineCache(VkDevice handle,
 static void VKAPI_CALL call_vkDestroyPipelineCache(VkDevice handle, VkPipelineCache cache,
                                                    const VkAllocationCallbacks *allocator)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = kn_layer_device_of(handle);
     if (!device->passes && cache != VK_NULL_HANDLE) {
         kn_layer_kept_gather(device->kept, cache, true);
@@ -186,6 +193,7 @@ static void VKAPI_CALL call_vkDestroyPipelineCache(VkDevice handle, VkPipelineCa
 static VkResult VKAPI_CALL call_vkGetPipelineCacheData(VkDevice handle, VkPipelineCache cache,
                                                        size_t *size, void *data)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = kn_layer_device_of(handle);
     const VkResult result = device->driver.vkGetPipelineCacheData(handle, cache, size, data);
     if (result == VK_SUCCESS && data != NULL && !device->passes) {
@@ -219,6 +227,7 @@ static VkResult VKAPI_CALL call_vkCreateComputePipelines(VkDevice handle, VkPipe
                                                          const VkAllocationCallbacks *allocator,
                                                          VkPipeline *out)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = kn_layer_device_of(handle);
     if (!device->passes && cache == VK_NULL_HANDLE && count > 0) {
         return kn_layer_create_compute(device, count, infos, allocator, out);
@@ -233,6 +242,7 @@ static VkResult VKAPI_CALL call_vkCreateGraphicsPipelines(VkDevice handle, VkPip
                                                           const VkAllocationCallbacks *allocator,
                                                           VkPipeline *out)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = kn_layer_device_of(handle);
     return device->driver.vkCreateGraphicsPipelines(handle, choose_cache(device, cache, count),
                                                     count, infos, allocator, out);
@@ -244,6 +254,7 @@ static VkResult VKAPI_CALL call_vkCreateRayTracingPipelinesKHR(
     const VkRayTracingPipelineCreateInfoKHR *infos, const VkAllocationCallbacks *allocator,
     VkPipeline *out)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = kn_layer_device_of(handle);
     return device->driver.vkCreateRayTracingPipelinesKHR(
         handle, operation, choose_cache(device, cache, count), count, infos, allocator, out);
@@ -254,6 +265,7 @@ call_vkCreateRayTracingPipelinesNV(VkDevice handle, VkPipelineCache cache, uint3
                                    const VkRayTracingPipelineCreateInfoNV *infos,
                                    const VkAllocationCallbacks *allocator, VkPipeline *out)
 {
+    KN_UNCANCELLED;
     kn_layer_device *device = kn_layer_device_of(handle);
     return device->driver.vkCreateRayTracingPipelinesNV(handle, choose_cache(device, cache, count),
                                                         count, infos, allocator, out);

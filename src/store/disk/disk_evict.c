@@ -24,7 +24,9 @@
  * logged once, when half of it has gone that way. */
 static void note_evicted(kn_disk *disk, const kn_victims_removed *removed)
 {
-    const unsigned shift = 20;
+    const bool small = disk->max_bytes < UINT64_C(1) << 20;
+    const unsigned shift = small ? 10 : 20;
+    const char *unit = small ? "K" : "M";
     kn_stats_add(disk->stats, KN_COUNT_evicted, removed->entries);
     uint64_t young = atomic_fetch_add(&disk->young_evicted, removed->young_bytes);
     young += removed->young_bytes;
@@ -32,9 +34,9 @@ static void note_evicted(kn_disk *disk, const kn_victims_removed *removed)
         !atomic_exchange(&disk->said_too_small, true)) {
         kn_log(KILN_LOG_WARN,
                "the disk cache is too small: entries used within the last hour are evicted to make "
-               "room; KILN_CACHE_MAX_SIZE is %lluM, and about %lluM would hold the working set",
-               (unsigned long long)(disk->max_bytes >> shift),
-               (unsigned long long)((disk->max_bytes + young) >> shift) + 1);
+               "room; KILN_CACHE_MAX_SIZE is %llu%s, and about %llu%s would hold the working set",
+               (unsigned long long)(disk->max_bytes >> shift), unit,
+               (unsigned long long)((disk->max_bytes + young) >> shift) + 1, unit);
     }
 }
 

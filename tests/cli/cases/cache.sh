@@ -43,6 +43,10 @@ file=$(find "$KILN_CACHE_DIR/v1/portable" -name '*.kiln')
 printf 'X' | dd of="$file" bs=1 seek=100 conv=notrunc 2>/dev/null
 t verify
 t verify --json
+KILN_LOG=loud t ls
+KILN_LOG=loud "$KILN" exec -- true && echo "the program has run"
+t push redis://host
+t compile saxpy.fake -t fake:0 -o /no/such/directory/x
 t show "$key"
 t verify --remove
 t verify

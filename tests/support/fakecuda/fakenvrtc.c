@@ -3,7 +3,8 @@
  * bare name as the real one does, and fails without. $FAKENVRTC_LOG=path gets a line for every
  * compile. A handle that is not one of its programs, which the real one reads and dies of, is an
  * invalid program. FAKE_SALT makes a build of its own. FAKE_INERT: no compiler runs, a CUBIN is
- * filler of the size that one of a small kernel has: for benchmarks. */
+ * filler of the size that one of a small kernel has: for benchmarks. $FAKENVRTC_CANCELS: a thread
+ * that reads a CUBIN is cancelled (pthread_cancel(3)), at the next place where a thread can be. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -251,6 +252,9 @@ EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
 EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
 {
     CHECK(program)
+    if (getenv("FAKENVRTC_CANCELS") != NULL) {
+        (void)pthread_cancel(pthread_self());
+    }
     const size_t room = size_of("nvrtcGetCUBINSize", program->cubin_size);
     memcpy(cubin, program->cubin, room < program->cubin_size ? room : program->cubin_size);
     return NVRTC_SUCCESS;

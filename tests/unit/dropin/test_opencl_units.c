@@ -429,5 +429,6 @@ int main(int argc, char **argv)
     if (failures == 0 && code == NO_DEVICE) {
         kn_test_skip("opencl", "no OpenCL device");
     }
+    (void)setenv("KILN_CAPTURE", "1", 1);
     return failures + cmocka_run_group_tests(on_pocl, NULL, NULL);
 }
