@@ -97,9 +97,9 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build(kiln_cache *cache,
                                                        kiln_diag *diag);
 
 /* Stores a program of PoCL, with what PoCL compiled at its launches. PoCL compiles every kernel
- * before it gives a binary, so a build stores nothing there (backends/opencl.md). Call this
- * when the launches of a run are done, after clFinish. With every other driver there is nothing to
- * do: it gives KILN_MISS.
+ * before it gives a binary, so a build stores nothing there (docs/reference/backends/opencl.md).
+ * Call this when the launches of a run are done, after clFinish. With every other driver there is
+ * nothing to do: it gives KILN_MISS.
  *
  * Until the cache is destroyed, or the program is stored and you have released it, kiln holds a
  * reference of each program of PoCL, and with it the context. Destroy the cache before the process

@@ -23,8 +23,8 @@ typedef struct kn_scan_reports {
     void *user;
 } kn_scan_reports;
 
-/* Scans a text. *out_record is NULL, with any status, if a report failed, if the scan stopped, or if
- * memory ran out. */
+/* Scans a text. *out_record is NULL, with any status, if a report failed, if the scan stopped, or
+ * if memory ran out. */
 kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_reports *reports,
                                 kn_scan_stop *out_stop, kn_scan_record **out_record);
 void kn_scan_record_destroy(kn_scan_record *record); /* NULL is allowed */

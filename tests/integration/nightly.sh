@@ -48,6 +48,6 @@ run s390x no-such-part
 # All of them: but for those that are by name.
 rm "$folder/started"
 run
-[ "$(wc -l <"$folder/started")" = 11 ] || { cat "$folder/started"; exit 1; }
+[ "$(wc -l <"$folder/started")" = 12 ] || { cat "$folder/started"; exit 1; }
 grep -e loaded -e repro "$folder/started" && exit 1
 echo "nightly: fine"

@@ -1,7 +1,10 @@
 /* Processes that claim: each has a cache object of its own, takes orders from a pipe, and answers
- * with a letter. An order is a letter and a key, A or B: c claim; f fulfil; z fulfil with nothing;
- * a abandon; g get or compile; t claim in another thread; k e s in a child: a fork, a program, one
- * behind a shell; F A fulfil, abandon in a fork; x waits are to end; l waits are short; q exit */
+ * with a letter. An order is a letter and a key, A or B:
+ *     c claim         f fulfil            z fulfil with nothing    a abandon
+ *     g get or compile                    t claim in another thread
+ *     k e s           claim in a child: a fork, a program, a program behind a shell
+ *     F A             fulfil, abandon in a fork
+ *     x waits end     l waits are short   q exit */
 #ifndef KILN_TESTS_STORE_PEERS_H
 #define KILN_TESTS_STORE_PEERS_H
 
