@@ -27,8 +27,9 @@ from pathlib import Path
 from run import HERE, environment
 
 WAYS = {"plain": {}, "kiln": {}, "nocache": {"KILN_NO_CACHE": "1"}, "disabled": {"KILN_DISABLE": "1"},
-        "nosync": {"KILN_FSYNC": "0"}, "memory": {}, "arena": {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "1073741824",
-                                "MALLOC_TOP_PAD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "1073741824"}}
+        "nosync": {"KILN_FSYNC": "0"}, "memory": {},
+        "arena": {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "1073741824",
+                  "MALLOC_TOP_PAD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "1073741824"}}
 NEEDS = {"nvrtc": None, "cupy_science": "cupy", "cupy_operations": "cupy", "triton_matmul": "triton",
          "jax_layers": "jax", "torch_compile": "torch", "cuda_core": "cuda.core"}
 PROGRAMS = ["nvrtc plain", "nvrtc fp16", "nvrtc cub", "cupy_science", "triton_matmul", "jax_layers", "torch_compile",
