@@ -24,6 +24,8 @@ END
 }
 [ $# -gt 0 ] || { # shellcheck disable=SC2046 # a list of words
     set -- $(list | cut -d' ' -f1)
+    rm -rf "$out"
+    mkdir -p "$out"
 }
 
 failed=
