@@ -8,11 +8,11 @@ if(NOT WIN32) # which makes its own
     pkg_check_modules(KILN_CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()
 
-# What a test of internal functions links: as an archive, and as what links sooner, where that can be made.
+# What a test of internal functions links: as an archive, and as what links sooner, in a build for this machine.
 find_package(Python3 COMPONENTS Interpreter)
 set(KILN_ARCHIVE kiln_static kiln_test_support)
 set(KILN_INSIDE ${KILN_ARCHIVE})
-if(Python3_FOUND AND NOT WIN32 AND NOT KILN_BACKENDS_AS_MODULES AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+if(Python3_FOUND AND NOT CMAKE_TOOLCHAIN_FILE AND NOT KILN_BACKENDS_AS_MODULES AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(KILN_INSIDE kiln_inside)
 endif()
 
