@@ -108,7 +108,8 @@ class CacheManager(_Manager):
         for entries in _GROUPS:
             blob = entries.get(key=self.key, name=filename)
             files = unpack(blob.data) if blob is not None else None
-            if files:
+            # The first stage is portable, so that a remote's unsigned entry is taken: it holds no file that the host runs.
+            if files and (entries is _GROUPS[1] or _groups_of(files) is entries):
                 _mirror(self.key, files)
                 return {name: self._place(name, data) for name, data in files.items()}
         return {name: self._place(name, data) for name, data in _from_inductor(self.key, filename).items()} or None
