@@ -113,7 +113,8 @@ class CacheManager(_Manager):
             names = {"key": self.key, "name": filename}
             blob = entries.get_or_claim(_WAIT, **names) if claims else entries.get(**names)
             files = unpack(blob.data) if blob is not None else None
-            if files:
+            # The first stage is portable, so that a remote's unsigned entry is taken: it holds no file that the host runs.
+            if files and (entries is _GROUPS[1] or _groups_of(files) is entries):
                 _mirror(self.key, files)
                 _let_go()
                 return {name: self._place(name, data) for name, data in files.items()}

@@ -20,6 +20,7 @@ from triton_compile import compile_kernel, load_kernel
 
 import kiln
 from kiln import _entries, _files, _triton_key, triton
+from kiln._bundle import pack
 
 def test_a_group_is_found_by_the_next_process(python: Callable[..., str], home: Path) -> None:
     compile_kernel(triton.CacheManager("KEY"), "add", "first")
@@ -190,6 +191,15 @@ def test_a_damaged_payload_is_a_miss() -> None:
     for payload in (b"x", b"KBN\x01\xff\xff\xff\xff", b"KBN\x01\x01\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0../x"):
         kiln.default_cache().put(recipe, payload)
         assert triton.CacheManager("KEY").get_group("add.json") is None
+
+
+def test_a_portable_group_brings_no_host_code() -> None:
+    """A remote's unsigned entry is taken for a portable stage, whatever names it holds."""
+    files = {"k.json": b"{}", "k.cubin": b"code", "launcher.so": b"host code"}
+    triton._GROUPS[0].put(pack(files), key="forged", name="k.json")
+    assert triton.CacheManager("forged").get_group("k.json") is None
+    triton._GROUPS[1].put(pack(files), key="signed", name="k.json")
+    assert sorted(triton.CacheManager("signed").get_group("k.json") or {}) == sorted(files)
 
 
 def test_remote_backend() -> None:

@@ -2,6 +2,7 @@
 """host.py KILN REAL: what a program finds in its own process after it has compiled under `kiln exec` with the fake NVRTC
 REAL: its threads, its descriptors and its files. What it prints is what it prints without kiln."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -163,9 +164,9 @@ class World:
     def run(self, scene, *before, **variables):
         return self.start([*before, sys.executable, str(self.program), *scene.split()], **variables)
 
-    def start(self, command, **variables):
+    def start(self, command, preexec_fn=None, **variables):
         self.log.write_text("")
-        done = subprocess.run(command, env={**self.env, **variables},
+        done = subprocess.run(command, env={**self.env, **variables}, preexec_fn=preexec_fn,
                               cwd=self.root, capture_output=True, text=True, timeout=60, check=False)
         return done.returncode, done.stdout, done.stderr
 
@@ -205,8 +206,28 @@ def check_cancelled_threads():
         assert alone == below == (0, "1 1 1 0 0 0\n", ""), (alone, below)
 
 
+def check_ignored_signals():
+    """As below nohup(1), or in the background of a shell: `kiln exec --stats` waits for the program, and changes nothing."""
+    ignored = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD)
+    program = [sys.executable, "-c", "print([line for line in open('/proc/self/status') if line.startswith(('SigIgn', 'SigBlk'))]);"
+               "raise SystemExit(5)"]
+
+    def ignore():
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+    with tempfile.TemporaryDirectory(prefix="kiln-host-") as root:
+        world = World(root)
+        for prepare in (None, ignore):
+            alone = world.start(program, preexec_fn=prepare)
+            for options in ([], ["--stats"], ["--report", str(world.root / "report")]):
+                below = world.start([KILN, "exec", *options, "--", *program], preexec_fn=prepare)
+                assert alone[0] == 5 and below[:2] == alone[:2], (options, alone, below)
+
+
 def main():
     check_scene("one_thread", None)
+    check_ignored_signals()
     check_refused_calls()
     check_cancelled_threads()
     table = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x400) != 0)"  # CLONE_FILES

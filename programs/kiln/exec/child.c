@@ -48,18 +48,36 @@ exit_code exec_child_become(const cmd_context *context, const opt_list *argument
     return fail_start(context, argv[0]);
 }
 
-/* Ctrl-C reaches the program from the terminal; the other signals are passed on to it. This process
- * ends after the program, so that the report is whole. */
+/* The signals that this process takes otherwise than the program: the terminal sends the first two
+ * to both, the next two are passed on, and without the last one a child's status is lost. */
+typedef struct watched_signal {
+    int number;
+    void (*handler)(int number);
+    struct sigaction before; /* the program's: it may ignore some (nohup(1)) */
+} watched_signal;
+
+static watched_signal watched[] = {{SIGINT, SIG_IGN, {.sa_flags = 0}},
+                                   {SIGQUIT, SIG_IGN, {.sa_flags = 0}},
+                                   {SIGTERM, pass_signal, {.sa_flags = 0}},
+                                   {SIGHUP, pass_signal, {.sa_flags = 0}},
+                                   {SIGCHLD, SIG_DFL, {.sa_flags = 0}}};
+enum { WATCHED = sizeof(watched) / sizeof(watched[0]) };
+
+/* This process ends after the program, so that the report is whole. */
 static void watch_signals(void)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction pass = {.sa_handler = pass_signal, .sa_flags = SA_RESTART};
-    (void)sigemptyset(&ignore.sa_mask);
-    (void)sigemptyset(&pass.sa_mask);
-    (void)sigaction(SIGINT, &ignore, NULL);
-    (void)sigaction(SIGQUIT, &ignore, NULL);
-    (void)sigaction(SIGTERM, &pass, NULL);
-    (void)sigaction(SIGHUP, &pass, NULL);
+    for (size_t i = 0; i < WATCHED; i++) {
+        struct sigaction action = {.sa_handler = watched[i].handler, .sa_flags = SA_RESTART};
+        (void)sigemptyset(&action.sa_mask);
+        (void)sigaction(watched[i].number, &action, &watched[i].before);
+    }
+}
+
+static void restore_signals(void)
+{
+    for (size_t i = 0; i < WATCHED; i++) {
+        (void)sigaction(watched[i].number, &watched[i].before, NULL);
+    }
 }
 
 static exit_code wait_for_program(pid_t child)
@@ -115,10 +133,7 @@ exit_code exec_child_run(const cmd_context *context, const exec_environment *env
     (void)fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        struct sigaction normal = {.sa_handler = SIG_DFL};
-        (void)sigemptyset(&normal.sa_mask);
-        (void)sigaction(SIGINT, &normal, NULL);
-        (void)sigaction(SIGQUIT, &normal, NULL);
+        restore_signals();
         if (!exec_environment_apply(environment)) {
             _exit((int)cmd_no_memory(context));
         }
