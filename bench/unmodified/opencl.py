@@ -56,16 +56,12 @@ def filtered(name):
 ARRAYS = """
 import numpy, pyopencl, pyopencl.array, pyopencl.clmath
 from pyopencl.elementwise import ElementwiseKernel
-from pyopencl.reduction import ReductionKernel
-from pyopencl.scan import GenericScanKernel
 context = pyopencl.Context([pyopencl.get_platforms()[0].get_devices()[0]])
 queue = pyopencl.CommandQueue(context)
 a = pyopencl.array.to_device(queue, numpy.arange(1, 4097, dtype=numpy.float32))
 b = pyopencl.array.empty_like(a)
 ElementwiseKernel(context, "float *a, float *b", "b[i] = 2 * a[i] + 1")(a, b)
-total = ReductionKernel(context, numpy.float32, "0", "a + b", "x[i] * x[i]", "__global float *x")(b).get()
-GenericScanKernel(context, numpy.float32, "float *x", "x[i]", "a + b", "0", "x[i] = item;")(b)
-print(total, b.get()[::512], pyopencl.clmath.sin(a).get()[:4], (a + b).get()[:4], pyopencl.array.dot(a, b).get())
+print(b.get()[::512], pyopencl.clmath.sin(a).get()[:4], (a + b).get()[:4])
 """
 
 
@@ -248,6 +244,7 @@ def main():
     titles = ("cold", "own", "1, 2, ...", "hits", "same") if options.starts else titles
     titles = (*TURNS, "same") if options.turns else titles
     print(f"| client | {' | '.join(titles)} |", f"| --- |{' ---: |' * len(titles)}", sep="\n")
+    options.layer = os.path.abspath(options.layer)
     for name, row in clients(options.tests).items():
         if not options.client or name in options.client:
             with tempfile.TemporaryDirectory() as root:

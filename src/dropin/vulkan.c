@@ -111,7 +111,7 @@ static kiln_status request_init(request *r, kiln_cache *cache, const kiln_vulkan
         status = bind_device(r, where, diag);
     }
     if (status == KILN_OK) {
-        status = kn_vulkan_recipe(&r->site, stage, &r->recipe, diag);
+        status = kn_vulkan_recipe(&r->site, stage, 1, &r->recipe, diag);
     }
     if (status != KILN_OK) {
         request_deinit(r);

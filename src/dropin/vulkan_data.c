@@ -29,14 +29,14 @@ const char *kn_vulkan_bind(kn_vulkan_site *site, PFN_vkGetDeviceProcAddr find)
     return missing;
 }
 
-kiln_status kn_vulkan_recipe(const kn_vulkan_site *site, const char *stage,
+kiln_status kn_vulkan_recipe(const kn_vulkan_site *site, const char *stage, uint32_t revision,
                              kiln_recipe **out_recipe, kiln_diag *diag)
 {
     char target[64];
     kiln_recipe *recipe = NULL;
     kn_text_putf(target, sizeof(target), "vulkan-%04x-%04x", site->physical.properties.vendorID,
                  site->physical.properties.deviceID);
-    kiln_status status = kiln_recipe_create(stage, 1, &recipe, diag);
+    kiln_status status = kiln_recipe_create(stage, revision, &recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, target, diag);
     }

@@ -24,7 +24,7 @@ typedef struct kn_vulkan_site {
 const char *kn_vulkan_bind(kn_vulkan_site *site, PFN_vkGetDeviceProcAddr find);
 
 /* A recipe with device and driver in it. KILN_E_NOMEM. */
-kiln_status kn_vulkan_recipe(const kn_vulkan_site *site, const char *stage,
+kiln_status kn_vulkan_recipe(const kn_vulkan_site *site, const char *stage, uint32_t revision,
                              kiln_recipe **out_recipe, kiln_diag *diag);
 
 /* An object of the driver's with this data, or an empty one. KILN_E_REJECTED where the data is not

@@ -64,6 +64,19 @@ static void report_link(const kn_jitlink_link *link, const char *origin, const c
                                           .saved_ns = link->saved_ns});
 }
 
+/* A link past the cache, once. */
+static void count_bypassed(kn_jitlink_link *link, const char *reason)
+{
+    kiln_cache *cache = kn_session_cache();
+    if (!link->counted && cache != NULL) {
+        kn_cache_count_bypass(cache, name_of_link(link), reason, link->took_ns);
+    }
+    if (!link->counted) {
+        report_link(link, "bypassed", reason);
+    }
+    link->counted = true;
+}
+
 /* --- one step --------------------------------------------------------------------------------- */
 
 typedef struct link_step {
@@ -249,17 +262,17 @@ static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handl
 {
     kiln_cache *cache = kn_session_cache();
     const char *name = cache != NULL ? find_link_identity(cache) : NULL;
-    if (handle == NULL || name == NULL || !options_are_texts(count, options)) {
+    if (handle == NULL || !options_are_texts(count, options)) {
         return create_real(release, handle, count, options);
     }
-    const char *reason =
-        kn_fp_is_default() ? kn_jitlink_options_reason(count, options) : KN_FP_REASON;
+    const char *reason = name == NULL         ? "nvJitLink: its file or the cache cannot be opened"
+                         : kn_fp_is_default() ? kn_jitlink_options_reason(count, options)
+                                              : KN_FP_REASON;
     kn_jitlink_link *link =
         reason == NULL ? kn_jitlink_link_create(library, release, count, options) : NULL;
     if (link == NULL) {
-        const kn_jitlink_link none = {0};
-        kiln_cache_count_bypass(cache, "link", reason != NULL ? reason : "out of memory");
-        report_link(&none, "bypassed", reason != NULL ? reason : "out of memory");
+        kn_jitlink_link none = {0};
+        count_bypassed(&none, reason != NULL ? reason : "out of memory");
         return create_real(release, handle, count, options);
     }
     kiln_recipe *recipe = NULL;
@@ -321,22 +334,39 @@ static nvJitLinkResult call_add_file(unsigned release, nvJitLinkHandle handle, i
     if (link != NULL && !link->plain) {
         (void)real_of_link(link, handle);
         link->plain = true;
-        kiln_cache_count_bypass(kn_session_cache(), name_of_link(link), "nvJitLinkAddFile");
-        report_link(link, "bypassed", "nvJitLinkAddFile");
+        count_bypassed(link, "nvJitLinkAddFile");
     }
     HAND_ON(link, handle, release, add_file, real_, type, file);
+}
+
+/* A link that is not kiln's, or that the real library took over before its end. */
+static nvJitLinkResult complete_real(unsigned release, nvJitLinkHandle handle,
+                                     kn_jitlink_link *link)
+{
+    const nvJitLinkHandle real = real_of_link(link, handle);
+    const uint64_t start = kn_clock_now();
+    const kn_jitlink_calls *calls = library->open(release);
+    const nvJitLinkResult code =
+        calls != NULL && calls->complete != NULL ? calls->complete(real) : INTERNAL_ERROR;
+    if (link != NULL) {
+        link->plain = true;
+        link->took_ns += kn_clock_now() - start;
+        if (code == 0) {
+            count_bypassed(link, "nvJitLink: a step of the link could not be kept");
+        } else if (!link->counted) {
+            report_link(link, "failed", NULL);
+            link->counted = true;
+        }
+    }
+    unlock_link(link);
+    return code;
 }
 
 static nvJitLinkResult call_complete(unsigned release, nvJitLinkHandle handle)
 {
     kn_jitlink_link *link = lock_link(handle);
     if (link == NULL || link->plain || link->completed) {
-        const nvJitLinkHandle before = real_of_link(link, handle);
-        if (link != NULL) {
-            link->plain = true;
-        }
-        (void)before;
-        HAND_ON(link, handle, release, complete, real_);
+        return complete_real(release, handle, link);
     }
     kiln_recipe *recipe = NULL;
     kiln_origin origin = KILN_ORIGIN_NONE;
@@ -347,12 +377,12 @@ static nvJitLinkResult call_complete(unsigned release, nvJitLinkHandle handle)
     const nvJitLinkResult code = take_step(link, recipe, &step, &link->blob, &origin);
     if (link->blob != NULL) {
         report_link(link, kiln_origin_name(origin), NULL);
-    } else if (code == 0 && step.unkept != NULL) {
-        kiln_cache_count_bypass(kn_session_cache(), name_of_link(link), step.unkept);
-        report_link(link, "bypassed", step.unkept);
+    } else if (code == 0) {
+        count_bypassed(link, step.unkept != NULL ? step.unkept : "nvJitLink: it cannot be kept");
     } else {
         report_link(link, "failed", NULL);
     }
+    link->counted = true;
     unlock_link(link);
     return code;
 }

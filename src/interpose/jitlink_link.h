@@ -28,6 +28,7 @@ typedef struct kn_jitlink_link {
     size_t input_count;
     kiln_key step; /* of all that was done so far */
     bool plain;    /* the real link has the last word */
+    bool counted;  /* what became of it is in the report */
     bool completed;
     unsigned completed_release;
     kiln_blob *blob; /* of the completed link; NULL: the real one has it */

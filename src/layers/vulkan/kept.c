@@ -45,6 +45,7 @@ struct kn_layer_kept {
     VkPipelineCache cache; /* what pipelines are made with; the driver synchronises it */
     bool handed_out;       /* a cache of the program's got what is kept */
     bool read;             /* the program has read one: it saves them */
+    bool seeded;           /* a cache of the program's has something that it did not put there */
     kn_map adopted;        /* a cache of the program's: how many pipelines since it was gathered */
     uint64_t used;         /* pipelines since the device was made */
     uint64_t unsaved;      /* and since the last save */
@@ -106,7 +107,7 @@ static bool open_kept(kn_layer_kept *kept)
     if (!kept->opened) {
         kept->opened = true;
         kiln_status status =
-            kn_vulkan_recipe(kept->site, kn_stage_vulkan_layer_kept, &kept->recipe, NULL);
+            kn_vulkan_recipe(kept->site, kn_stage_vulkan_layer_kept, 2, &kept->recipe, NULL);
         if (status == KILN_OK) {
             status =
                 kiln_recipe_add_text(kept->recipe, "program", kept->name, strlen(kept->name), NULL);
@@ -280,6 +281,10 @@ void kn_layer_kept_used(kn_layer_kept *kept, uint32_t count)
 
 /* --- the program's own ------------------------------------------------------------------------ */
 
+/* In the place of the number: pipelines were made with it in another floating-point state, and what
+ * it holds is not taken over. */
+#define MIXED ((uint64_t)UINTPTR_MAX - 1)
+
 /* The map holds numbers: one more than how many. */
 static void *box_count(uint64_t count)
 {
@@ -308,6 +313,9 @@ static void open_gathered(kn_layer_kept *kept)
 
 void kn_layer_kept_adopt(kn_layer_kept *kept, VkPipelineCache cache)
 {
+    if (!kn_fp_is_default()) {
+        return; /* what is made with it may be made in this state, too */
+    }
     kn_mutex_lock(&kept->mutex);
     const bool first = !kept->handed_out, gives = first || !kept->read;
     kept->handed_out = true;
@@ -324,19 +332,28 @@ void kn_layer_kept_adopt(kn_layer_kept *kept, VkPipelineCache cache)
         kept->given += size;
         /* What cannot be merged is not there. */
         (void)kept->site->merge(kept->site->device, cache, 1, &kept->gathered);
+        kn_mutex_lock(&kept->mutex);
+        kept->seeded = true;
+        kn_mutex_unlock(&kept->mutex);
     }
     kn_mutex_unlock(&kept->gathering);
 }
 
-void kn_layer_kept_adopted_used(kn_layer_kept *kept, VkPipelineCache cache, uint32_t count)
+VkPipelineCache kn_layer_kept_adopted_used(kn_layer_kept *kept, VkPipelineCache cache,
+                                           uint32_t count)
 {
+    const bool plain = kn_fp_is_default();
     kn_mutex_lock(&kept->mutex);
     const void *box = kn_map_find(&kept->adopted, &cache, sizeof(cache));
-    if (box != NULL) {
+    const bool apart = box != NULL && !plain && kept->seeded;
+    if (box != NULL && !plain) {
+        (void)kn_map_put(&kept->adopted, &cache, sizeof(cache), box_count(MIXED), NULL);
+    } else if (box != NULL && count_in(box) != MIXED) {
         (void)kn_map_put(&kept->adopted, &cache, sizeof(cache), box_count(count_in(box) + count),
                          NULL);
     }
     kn_mutex_unlock(&kept->mutex);
+    return apart ? VK_NULL_HANDLE : cache;
 }
 
 void kn_layer_kept_gather(kn_layer_kept *kept, VkPipelineCache cache, bool goes)
@@ -346,7 +363,8 @@ void kn_layer_kept_gather(kn_layer_kept *kept, VkPipelineCache cache, bool goes)
     }
     kn_mutex_lock(&kept->mutex);
     const void *box = kn_map_find(&kept->adopted, &cache, sizeof(cache));
-    const uint64_t count = box != NULL ? count_in(box) : 0;
+    const bool mixed = box != NULL && count_in(box) == MIXED;
+    const uint64_t count = box != NULL && !mixed ? count_in(box) : 0;
     if (box != NULL && goes) {
         (void)kn_map_remove(&kept->adopted, &cache, sizeof(cache));
     } else if (count > 0) {

@@ -26,8 +26,10 @@ void kn_layer_kept_used(kn_layer_kept *kept, uint32_t count);
 /* It was made, and no thread but this one has it yet: it gets what is kept, the first one of a
  * device in any case, further ones as long as the program has read none. */
 void kn_layer_kept_adopt(kn_layer_kept *kept, VkPipelineCache cache);
-/* Pipelines were asked for with it. */
-void kn_layer_kept_adopted_used(kn_layer_kept *kept, VkPipelineCache cache, uint32_t count);
+/* Pipelines are asked for with it: with what they are to be made. That is VK_NULL_HANDLE in a
+ * floating-point state other than the default, in which what is kept was made. */
+VkPipelineCache kn_layer_kept_adopted_used(kn_layer_kept *kept, VkPipelineCache cache,
+                                           uint32_t count);
 /* The program reads or destroys it: what it holds is taken over, if pipelines were made with it
  * since. `goes`: it is forgotten. */
 void kn_layer_kept_gather(kn_layer_kept *kept, VkPipelineCache cache, bool goes);

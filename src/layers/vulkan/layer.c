@@ -211,8 +211,7 @@ static VkPipelineCache choose_cache(kn_layer_device *device, VkPipelineCache giv
         return given;
     }
     if (given != VK_NULL_HANDLE) {
-        kn_layer_kept_adopted_used(device->kept, given, count);
-        return given;
+        return kn_layer_kept_adopted_used(device->kept, given, count);
     }
     const VkPipelineCache kept = kn_layer_kept_cache(device->kept);
     if (kept != VK_NULL_HANDLE) {

@@ -1,4 +1,5 @@
 /* The core of the Vulkan layer: what it keeps for a program, and what it leaves alone. */
+#include <fenv.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -118,6 +119,48 @@ static void a_cache_of_the_programs_is_seeded(void **state)
     end(device);
     ((PFN_vkDestroyPipelineCache)fake_find("vkDestroyPipelineCache"))(device, second, NULL);
     free(data);
+}
+
+/* What the driver makes may depend on the caller's floating-point state: what was kept in another
+ * one is not given, and what is made there is not kept. */
+static void K1_a_cache_of_the_programs_in_another_state(void **state)
+{
+    const char *folder = (const char *)*state;
+    world program;
+    VkDevice device = begin(&program);
+    make_graphics(device, VK_NULL_HANDLE, 1);
+    end(device);
+    next_process(folder);
+    (void)compiled_since();
+
+    device = begin(&program);
+    VkPipelineCache own = make_own(device, NULL, 0);
+    assert_int_equal(size_of_own(device, own), 1);
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    make_graphics(device, own, 1); /* the driver would find it */
+    make_graphics(device, own, 2);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    assert_int_equal(compiled_since(), 2);
+    make_graphics(device, own, 3);
+    CALL(vkDestroyPipelineCache)(device, own, NULL);
+    /* One that is made in that state is the program's alone. */
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    own = make_own(device, NULL, 0);
+    assert_int_equal(size_of_own(device, own), 0);
+    make_graphics(device, own, 4);
+    make_graphics(device, own, 4);
+    CALL(vkDestroyPipelineCache)(device, own, NULL);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    assert_int_equal(compiled_since(), 2);
+    end(device);
+    next_process(folder);
+
+    device = begin(&program);
+    for (uint32_t i = 2; i <= 4; i++) {
+        make_graphics(device, VK_NULL_HANDLE, i);
+    }
+    assert_int_equal(compiled_since(), 3);
+    end(device);
 }
 
 static void a_program_with_binaries_is_left_alone(void **state)
@@ -265,6 +308,7 @@ int main(void)
         TEST(what_has_no_key_is_kept_for_the_program),
         TEST(what_two_processes_died_of_stays_and_is_not_loaded),
         TEST(a_cache_of_the_programs_is_seeded),
+        TEST(K1_a_cache_of_the_programs_in_another_state),
         TEST(a_program_with_binaries_is_left_alone),
         TEST(a_cache_that_is_off_is_not_there),
         TEST(savers_at_one_moment_lose_nothing),
