@@ -16,15 +16,18 @@ INTERNAL = {"EXEC_REPORT", "AUDIT_REPORT", "AUDIT_SERVE", "TRITON", "TRITON_PTXA
             "FAKE_FAULTS", "FAKE_PROBE"}
 CALL = re.compile(r'\b(?:getenv|kn_env_\w+|read_flag|set_variable|absolute_variable|setenv|'
                   r'identity->env|ROW)\s*\((?:identity->sink,\s*)?\s*"(\w+)"')
+TABLE = re.compile(r'^KN_VARIABLE\(\w+, "(\w+)"', re.M)
 ARRAY = re.compile(r"variables\[\]\s*=\s*\{(.*?)\};", re.S)
 
 
 def read_by_code():
     found = {}
     for folder in ("src", "programs"):
-        for path in sorted((ROOT / folder).rglob("*.[ch]")):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".c", ".h", ".def"):
+                continue
             text = path.read_text(encoding="utf-8")
-            names = CALL.findall(text) + re.findall(r'"(KILN_[A-Z_]+)"', text)
+            names = CALL.findall(text) + TABLE.findall(text) + re.findall(r'"(KILN_[A-Z_]+)"', text)
             for array in ARRAY.findall(text):
                 names += re.findall(r'"(\w+)"', array)
             if path.name == "driver_caches.c":

@@ -5,6 +5,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "compilers/nvrtc_options.h"
 #include "dropin/rtc.h"
 #include "sized/sized.h"
 
@@ -13,8 +14,7 @@ static const kn_rtc_kind nvrtc = {
     .backend = "cuda",
     .name = "kernel.cu",
     .language = KILN_LANG_CUDA,
-    .arch = {"-arch", "--gpu-architecture", NULL, false, true},
-    .include = {"-I", "--include-path", NULL, true, true},
+    .read_option = kn_nvrtc_option_read,
     .no_arch = "no --gpu-architecture in the options",
     .no_arch_fix = "add an option such as --gpu-architecture=sm_90",
 };

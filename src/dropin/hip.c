@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/diag.h"
+#include "compilers/hiprtc_options.h"
 #include "dropin/rtc.h"
 #include "sized/sized.h"
 
@@ -12,8 +13,8 @@ static const kn_rtc_kind hiprtc = {
     .backend = "hip",
     .name = "kernel.hip",
     .language = KILN_LANG_HIP,
-    .arch = {NULL, "--offload-arch", "--gpu-architecture", false, false},
-    .include = {"-I", NULL, NULL, true, false}, /* "-I=dir" is one below clang's root */
+    .read_option = kn_hiprtc_option_read,
+    .one_target = true,
     .no_arch = "no --offload-arch in the options",
     .no_arch_fix = "add an option such as --offload-arch=gfx90a (hipDeviceProp_t's gcnArchName)",
 };

@@ -21,41 +21,6 @@ typedef struct parsed_options {
     size_t option_count, folder_count;
 } parsed_options;
 
-/* What stands behind "SPELLING=", or NULL. */
-static const char *value_behind(const char *option, const char *spelling)
-{
-    const size_t length = spelling != NULL ? strlen(spelling) : 0;
-    return length > 0 && strncmp(option, spelling, length) == 0 && option[length] == '='
-               ? option + length + 1
-               : NULL;
-}
-
-static bool is_spelled(const char *option, const char *spelling)
-{
-    return spelling != NULL && strcmp(option, spelling) == 0;
-}
-
-/* The value of an option, or NULL if this is another one. *index moves to the last element used. */
-static const char *value_of(const kn_rtc_request *request, size_t *index, const kn_rtc_option *row)
-{
-    const char *option = request->options[*index];
-    const char *next = *index + 1 < request->option_count ? request->options[*index + 1] : NULL;
-    if (is_spelled(option, row->brief) || is_spelled(option, row->full) ||
-        is_spelled(option, row->other)) {
-        *index += next != NULL;
-        return next;
-    }
-    const char *value = value_behind(option, row->full);
-    value = value != NULL ? value : value_behind(option, row->other);
-    if (value == NULL && row->equals) {
-        value = value_behind(option, row->brief);
-    }
-    if (value == NULL && row->joined && kn_text_starts(option, row->brief)) {
-        value = option + strlen(row->brief);
-    }
-    return value;
-}
-
 static kiln_status parse_options(const kn_rtc_kind *kind, const kn_rtc_request *request,
                                  parsed_options *out, kiln_diag *diag)
 {
@@ -64,16 +29,15 @@ static kiln_status parse_options(const kn_rtc_kind *kind, const kn_rtc_request *
     if (out->options == NULL || out->folders == NULL) {
         return kn_no_memory(diag, kind->call);
     }
-    for (size_t i = 0; i < request->option_count; i++) {
-        const size_t first = i;
-        const char *value = NULL;
-        if ((value = value_of(request, &i, &kind->arch)) != NULL) {
-            kn_text_put(out->arch, sizeof(out->arch), value);
-        } else if ((value = value_of(request, &i, &kind->include)) != NULL && value[0] != '\0' &&
-                   !kn_text_has_outer_blanks(value)) {
-            out->folders[out->folder_count++] = value;
+    kn_call_option option;
+    for (size_t i = 0; i < request->option_count; i = option.last + 1) {
+        kind->read_option(request->options, request->option_count, i, &option);
+        if (option.use == KN_OPTION_TARGET && (out->arch[0] == '\0' || !kind->one_target)) {
+            kn_text_put(out->arch, sizeof(out->arch), option.value);
+        } else if (option.use == KN_OPTION_DIRECTORY) {
+            out->folders[out->folder_count++] = option.value;
         } else {
-            for (size_t j = first; j <= i; j++) {
+            for (size_t j = i; j <= option.last; j++) {
                 out->options[out->option_count++] = request->options[j];
             }
         }

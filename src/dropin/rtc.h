@@ -6,12 +6,7 @@
 #include "kiln/cache.h"
 #include "kiln/source.h"
 
-/* An option that has a value: "-xVALUE" (if `joined`), "-x=VALUE" (if `equals`), "--long=VALUE", or
- * in two. Spellings may be NULL. */
-typedef struct kn_rtc_option {
-    const char *brief, *full, *other;
-    bool joined, equals;
-} kn_rtc_option;
+#include "compilers/call_option.h"
 
 /* Which of the two it is. */
 typedef struct kn_rtc_kind {
@@ -19,7 +14,8 @@ typedef struct kn_rtc_kind {
     const char *backend; /* its name */
     const char *name;    /* of a source that has none */
     kiln_language language;
-    kn_rtc_option arch, include;
+    kn_call_option_fn *read_option;
+    bool one_target;                   /* the compiler refuses a second one; else the last counts */
     const char *no_arch, *no_arch_fix; /* said where no option names a target */
 } kn_rtc_kind;
 

@@ -18,7 +18,7 @@
 
 /* Raised with the bytes, and when a scan finds more or stops where it went on: a source whose list
  * holds is not scanned again. */
-#define KN_MANIFEST_VERSION 6u
+#define KN_MANIFEST_VERSION 7u
 #define KN_MANIFEST_MAX_ROWS 500000u
 
 typedef enum kn_place_base {

@@ -75,10 +75,7 @@ const uint64_t kn_pieces_follows[64] = {
 
 /* Names of macros that hand their parameter on to __has_include end so (include_scan.c). */
 static const char wrapper[] = "HAS_INCLUDE";
-enum {
-    WRAPPER_END = 3, /* what is shorter says nothing */
-    MOST_PIECES = 3, /* of a word: __ ## TIME ## __ */
-};
+enum { WRAPPER_END = 3 }; /* what is shorter says nothing */
 
 static bool is_asm(const char *word, size_t length)
 {
@@ -342,34 +339,23 @@ const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span l
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static bool is_solid(const char *piece, size_t length)
+/* Whether a row of pieces makes the word, however many: P(__, has, _, in, clu, de). */
+static bool can_make_word(const kn_pieces *pieces, size_t row)
 {
-    return length > 1 && strspn(piece, "_") < length;
-}
-
-/* Whether the rest of a word from `at` on is a row of at most `most` pieces. `solid`: one of those
- * before it is more than underscores, as one must be. */
-static bool can_make_rest(const kn_pieces *pieces, size_t row, size_t at, size_t most, bool solid)
-{
-    const char *word = kn_reserved_words[row].word;
-    const size_t left = kn_reserved_words[row].length - at;
-    if (left == 0 || most == 0) {
-        return left == 0 && solid;
-    }
-    for (size_t n = 1; n <= left; n++) {
-        if ((pieces->found[row][at] >> n & 1) != 0 &&
-            can_make_rest(pieces, row, at + n, most - 1, solid || is_solid(word + at, n))) {
-            return true;
+    const size_t size = kn_reserved_words[row].length;
+    bool made[KN_RESERVED_LENGTH + 1] = {true};
+    for (size_t at = 0; at < size; at++) {
+        for (size_t n = 1; made[at] && at + n <= size; n++) {
+            made[at + n] = made[at + n] || (pieces->found[row][at] >> n & 1) != 0;
         }
     }
-    return false;
+    return made[size];
 }
 
 static bool can_make_any(const kn_pieces *pieces, bool names)
 {
     for (size_t i = 0; pieces->marks.joined && i < KN_RESERVED_WORDS; i++) {
-        if (kn_reserved_words[i].names == names &&
-            can_make_rest(pieces, i, 0, MOST_PIECES, false)) {
+        if (kn_reserved_words[i].names == names && can_make_word(pieces, i)) {
             return true;
         }
     }

@@ -3,8 +3,8 @@
  * (__TI ## ME__), and assembler directives in adjacent literals (".inc" "bin").
  *
  * The scan doesn't follow which pieces are pasted together. If any text uses ##, and the texts
- * contain all pieces of a word (at most three), the word counts as present. Single letters don't
- * count as pieces: every text has them, and nobody pastes words letter by letter. */
+ * contain all pieces of a word, the word counts as present. Single letters don't count as pieces:
+ * nobody pastes words letter by letter, and CUB and cuRAND contain all letters of __TIME__. */
 #ifndef KILN_HEADERS_PIECES_H
 #define KILN_HEADERS_PIECES_H
 

@@ -7,13 +7,12 @@
 
 #include "backends/hip/code_object.h"
 #include "backends/hip/instance.h"
-#include "backends/hip/options.h"
 #include "base/stages.h"
 #include "base/text.h"
+#include "compilers/hiprtc_options.h"
+#include "compilers/variables.h"
 #include "core/runtime/memo.h"
 #include "sys/env.h"
-
-static const char bitcode_option[] = "-fgpu-rdc";
 
 /* --- identity --------------------------------------------------------------------------------- */
 
@@ -74,47 +73,6 @@ static bool hiprtc_identity_holds(const kn_rtc_library *library, const kn_rtc_id
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* What an option that names the target names; NULL: it is another option. hipRTC takes the first.
- */
-static const char *target_of_option(const char *option)
-{
-    static const char *const spellings[] = {"--offload-arch=", "--gpu-architecture="};
-    for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
-        if (kn_text_starts(option, spellings[i])) {
-            return option + strlen(spellings[i]);
-        }
-    }
-    return NULL;
-}
-
-/* The directory that an option names; *index moves to the last element used. Clang takes "-I=dir"
- * for one below its root. */
-static const char *directory_of_hiprtc_option(const char *const *options, size_t count,
-                                              size_t *index)
-{
-    const char *option = options[*index];
-    if (strcmp(option, "-I") == 0 && *index + 1 < count) {
-        ++*index;
-        return options[*index];
-    }
-    const bool joined = kn_text_starts(option, "-I") && option[2] != '\0' && option[2] != '=';
-    return joined ? option + 2 : NULL;
-}
-
-/* hipRTC 5.2 splits its options at blanks. */
-static bool is_whole(const char *directory)
-{
-    return directory[0] != '\0' && strpbrk(directory, " \t\r\n\"'\\") == NULL;
-}
-
-static void judge_options(const char *const *options, size_t count, kn_rtc_options *out)
-{
-    kn_hip_option_facts facts;
-    kn_hip_options_read(options, count, &facts);
-    out->bypass = out->bypass != NULL ? out->bypass : facts.reason;
-    out->names = out->names || facts.names;
-}
-
 /* Where an entry is kept: by the processor, without its settings. A recording has them all. */
 static void name_hiprtc_target(const char *target, kn_rtc_options *out)
 {
@@ -126,48 +84,40 @@ static void name_hiprtc_target(const char *target, kn_rtc_options *out)
     kn_text_put(out->arch, sizeof(out->arch), target);
 }
 
-/* Variables with which the compiler writes files, or other logs. */
-static const char *find_talkative_variable(void)
+static bool is_judged(const char *option, const kn_call_option *read)
 {
-    static const char *const variables[] = {"AMD_COMGR_SAVE_TEMPS", "AMD_COMGR_SAVE_LLVM_TEMPS",
-                                            "AMD_COMGR_REDIRECT_LOGS",
-                                            "AMD_COMGR_EMIT_VERBOSE_LOGS"};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        const char *value = kn_env_get(variables[i]);
-        if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) {
-            return "a variable of libamd_comgr's asks for files or logs of its own";
-        }
-    }
-    return NULL;
+    return read->use == KN_OPTION_OTHER && !kn_hiprtc_option_asks_bitcode(option);
 }
 
+/* Directories are followed, and targets and bitcode are this door's own affair: the others are
+ * judged. */
 static void read_hiprtc_options(const char *const *options, size_t count, kn_rtc_options *out)
 {
     const kiln_source none = KILN_SOURCE_INIT;
+    kn_hiprtc_option_facts facts;
+    kn_call_option option;
     const char *target = NULL;
-    size_t unread = 0; /* the first option that was not judged */
     out->bypass = kn_hip_uncacheable_option(NULL, &none);
-    out->bypass = out->bypass != NULL ? out->bypass : find_talkative_variable();
     out->names = (kn_hip_option_effects(NULL, &none) & KILN_OPTION_NAMES) != 0;
-    for (size_t i = 0; i < count; i++) {
-        const size_t first = i;
-        const char *named = target_of_option(options[i]);
-        const char *directory = directory_of_hiprtc_option(options, count, &i);
-        const bool taken = directory != NULL && is_whole(directory);
-        target = target != NULL ? target : named;
-        if (taken) {
-            out->directories[out->directory_count++] = directory;
-        } else {
-            for (size_t j = first; j <= i; j++) {
-                out->rest[out->rest_count++] = options[j];
-            }
+    for (size_t i = 0; i < count; i = option.last + 1) {
+        const size_t length = out->rest_count;
+        kn_hiprtc_option_read(options, count, i, &option);
+        if (option.use == KN_OPTION_DIRECTORY) {
+            out->directories[out->directory_count++] = option.value;
+            continue;
         }
-        if (taken || named != NULL || strcmp(options[first], bitcode_option) == 0) {
-            judge_options(options + unread, first - unread, out);
-            unread = i + 1;
+        if (option.use == KN_OPTION_TARGET && target == NULL) {
+            target = option.value;
+        }
+        for (size_t j = i; j <= option.last; j++) {
+            out->rest[out->rest_count++] = options[j];
+        }
+        if (is_judged(options[i], &option)) {
+            kn_hiprtc_options_read(out->rest + length, out->rest_count - length, &facts);
+            out->bypass = out->bypass != NULL ? out->bypass : facts.reason;
+            out->names = out->names || facts.names;
         }
     }
-    judge_options(options + unread, count - unread, out);
     if (target == NULL && out->bypass == NULL) {
         out->bypass = "no --offload-arch among the options: the device that is found decides";
     }
@@ -176,18 +126,13 @@ static void read_hiprtc_options(const char *const *options, size_t count, kn_rtc
 
 static kiln_status add_variables(kiln_recipe *recipe, kiln_diag *diag)
 {
-    static const char *const variables[] = {"ROCM_PATH",
-                                            "HIP_PATH",
-                                            "LLVM_PATH",
-                                            "HIP_DEVICE_LIB_PATH",
-                                            "GPU_ENABLE_WGP_MODE",
-                                            "GPU_ENABLE_WAVE32_MODE",
-                                            "HIPRTC_COMPILE_OPTIONS_APPEND"};
+    const char *name = NULL;
     kiln_status status = KILN_OK;
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && status == KILN_OK; i++) {
-        const char *value = kn_env_get(variables[i]);
+    for (size_t i = 0;
+         status == KILN_OK && (name = kn_variables_keyed(KN_COMPILER_HIPRTC, i)) != NULL; i++) {
+        const char *value = kn_env_get(name);
         if (value != NULL) {
-            status = kiln_recipe_add_text(recipe, variables[i], value, strlen(value), diag);
+            status = kiln_recipe_add_text(recipe, name, value, strlen(value), diag);
         }
     }
     return status;
@@ -202,11 +147,15 @@ static const char *refuse_code(const kn_rtc_options *options, const kn_rtc_answe
     kn_hip_target target;
     char why[KN_CODE_OBJECT_WHY];
     const char *named = NULL;
-    for (size_t i = 0; i < options->rest_count; i++) {
-        if (strcmp(options->rest[i], bitcode_option) == 0) {
+    kn_call_option option;
+    for (size_t i = 0; i < options->rest_count; i = option.last + 1) {
+        kn_hiprtc_option_read(options->rest, options->rest_count, i, &option);
+        if (kn_hiprtc_option_asks_bitcode(options->rest[i])) {
             return NULL; /* it made bitcode */
         }
-        named = named != NULL ? named : target_of_option(options->rest[i]);
+        if (option.use == KN_OPTION_TARGET && named == NULL) {
+            named = option.value;
+        }
     }
     const bool good = named != NULL && kn_hip_target_read(named, &target) &&
                       kn_code_object_check(code->bytes.data, code->bytes.length, &target, why);

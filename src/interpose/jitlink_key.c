@@ -5,9 +5,9 @@
 
 #include "base/stages.h"
 #include "base/text.h"
-#include "interpose/ptxas_options.h"
+#include "compilers/ptxas_options.h"
+#include "compilers/variables.h"
 #include "interpose/tool.h"
-#include "sys/env.h"
 
 #define REVISION 1u
 
@@ -55,14 +55,9 @@ static bool is_followed(const char *option)
 
 const char *kn_jitlink_options_reason(uint32_t count, const char *const *options)
 {
-    static const char *const variables[] = {
-        "DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG",     "NVJITLINK_TRACE_MESSAGES",
-        "NV_NVVM_VERSION",    "LLVM_OVERRIDE_PRODUCER", "LIBNVVM_DISABLE_CONCURRENT_API",
-        "AS_SECURE_LOG_FILE"};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        if (kn_env_get(variables[i]) != NULL) {
-            return "nvJitLink: a variable that it reads is set";
-        }
+    const char *variable = kn_variables_reason(KN_COMPILER_NVJITLINK);
+    if (variable != NULL) {
+        return variable;
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!is_followed(options[i])) {

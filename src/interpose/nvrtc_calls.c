@@ -1,7 +1,7 @@
 /* The functions that stand in for NVRTC's: what NVRTC has alone, and the table. */
 #include <string.h>
 
-#include "backends/cuda/nvrtc_process.h"
+#include "compilers/nvrtc_process.h"
 #include "interpose/nvrtc_facts.h"
 #include "interpose/nvrtc_kind.h"
 #include "interpose/rtc_calls.h"

@@ -4,14 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/nvrtc_process.h"
-#include "backends/cuda/options.h"
 #include "base/diag.h"
 #include "base/stages.h"
 #include "base/text.h"
+#include "compilers/nvrtc_options.h"
+#include "compilers/nvrtc_process.h"
 #include "sys/dylib.h"
 #include "sys/elf.h"
-#include "sys/env.h"
 #include "sys/file.h"
 
 /* --- identity --------------------------------------------------------------------------------- */
@@ -88,104 +87,43 @@ static bool nvrtc_identity_holds(const kn_rtc_library *library, const kn_rtc_ide
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* The directory that an option names; *index moves to the last element used. */
-static const char *directory_of_option(const char *const *options, size_t count, size_t *index)
+/* Where an entry is kept: by the architecture, so that one can be pruned. NVRTC takes the last. */
+static void name_nvrtc_target(const char *value, kn_rtc_options *out)
 {
-    static const char *const joined[] = {"--include-path=", "-I=", "-I"};
-    const char *option = options[*index];
-    if (strcmp(option, "-I") == 0 || strcmp(option, "--include-path") == 0) {
-        *index += *index + 1 < count;
-        return options[*index];
+    if (strspn(value, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(value) &&
+        strlen(value) + 6 < sizeof(out->target)) {
+        kn_text_putf(out->target, sizeof(out->target), "cuda-%s", value);
+        kn_text_put(out->arch, sizeof(out->arch), value);
     }
-    for (size_t i = 0; i < sizeof(joined) / sizeof(joined[0]); i++) {
-        if (kn_text_starts(option, joined[i])) {
-            return option + strlen(joined[i]);
-        }
-    }
-    return NULL;
-}
-
-static const char *find_flag_variable(void)
-{
-    static const struct {
-        const char *name, *reason;
-    } rows[] = {{"NVRTC_PREPEND_FLAGS", "NVRTC_PREPEND_FLAGS is set"},
-                {"NVRTC_APPEND_FLAGS", "NVRTC_APPEND_FLAGS is set"}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *value = kn_env_get(rows[i].name);
-        if (value != NULL && value[0] != '\0') {
-            return rows[i].reason;
-        }
-    }
-    return NULL;
-}
-
-/* Where an entry is kept: by the architecture, so that one can be pruned. */
-static void name_target(kn_rtc_options *options)
-{
-    static const char *const spellings[] = {"--gpu-architecture=", "-arch=", "-gpu-architecture="};
-    kn_text_put(options->target, sizeof(options->target), "cuda-default");
-    for (size_t i = 0; options->rest[i] != NULL; i++) { /* the list has room for an end */
-        const char *value = NULL;
-        for (size_t j = 0; j < sizeof(spellings) / sizeof(spellings[0]); j++) {
-            if (kn_text_starts(options->rest[i], spellings[j])) {
-                value = options->rest[i] + strlen(spellings[j]);
-            }
-        }
-        if (value == NULL && i + 1 < options->rest_count &&
-            (strcmp(options->rest[i], "-arch") == 0 ||
-             strcmp(options->rest[i], "--gpu-architecture") == 0)) {
-            value = options->rest[i + 1];
-        }
-        if (value != NULL &&
-            strspn(value, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(value) &&
-            strlen(value) + 6 < sizeof(options->target)) {
-            kn_text_putf(options->target, sizeof(options->target), "cuda-%s", value);
-            kn_text_put(options->arch, sizeof(options->arch), value);
-        }
-    }
-}
-
-/* Outputs in which the compiler writes the source's name: debug information, and the bitcode of
- * LTO and OptiX. */
-static bool output_has_names(const kn_rtc_options *options)
-{
-    static const char *const prefixes[] = {"-dlto",         "--dlink-time-opt", "-gen-opt-lto",
-                                           "--gen-opt-lto", "-optix-ir",        "--optix-ir"};
-    bool names = false;
-    for (size_t i = 0; i < options->rest_count; i++) {
-        for (size_t j = 0; j < sizeof(prefixes) / sizeof(prefixes[0]); j++) {
-            names = names || strcmp(options->rest[i], prefixes[j]) == 0;
-        }
-    }
-    return names;
 }
 
 static void read_nvrtc_options(const char *const *options, size_t count, kn_rtc_options *out)
 {
-    kn_cuda_option_facts facts = {0};
-    for (size_t i = 0; i < count; i++) {
-        const char *directory = directory_of_option(options, count, &i);
-        if (directory != NULL && kn_text_has_outer_blanks(directory)) {
-            out->bypass = "NVRTC takes off the blanks around the directory of an include option";
+    kn_nvrtc_option_facts facts;
+    kn_call_option option;
+    kn_text_put(out->target, sizeof(out->target), "cuda-default");
+    for (size_t i = 0; i < count; i = option.last + 1) {
+        kn_nvrtc_option_read(options, count, i, &option);
+        if (option.use == KN_OPTION_DIRECTORY) {
+            out->directories[out->directory_count++] = option.value;
+            continue;
         }
-        if (directory != NULL) {
-            out->directories[out->directory_count++] = directory;
-        } else {
-            out->rest[out->rest_count++] = options[i];
+        if (option.use == KN_OPTION_TARGET) {
+            name_nvrtc_target(option.value, out);
+        }
+        for (size_t j = i; j <= option.last; j++) {
+            out->rest[out->rest_count++] = options[j];
         }
     }
-    name_target(out);
-    kn_cuda_options_read(out->rest, out->rest_count, &facts);
-    out->bypass = out->bypass != NULL ? out->bypass : find_flag_variable();
-    out->bypass = out->bypass != NULL ? out->bypass : facts.reason;
+    kn_nvrtc_options_read(out->rest, out->rest_count, &facts);
+    out->bypass = facts.reason;
     /* The program gets what it gets alone, with what -restrict does to its later compiles. */
     kn_nvrtc_process_compiling(options, count);
     out->bypass = out->bypass != NULL ? out->bypass : kn_nvrtc_process_reason(NULL, 0);
     out->beside = !facts.not_beside;
     out->not_beside = facts.not_beside;
     out->names = facts.names;
-    out->whole_name = output_has_names(out);
+    out->whole_name = facts.carries_name;
 }
 
 static const char *find_nvrtc_refusal(const kn_rtc_options *options, const kn_rtc_answer *answer)
@@ -199,7 +137,7 @@ static const char *find_nvrtc_uncached(const kn_rtc_calls *real)
 {
     int major = 0;
     int minor = 0;
-    return real->version(&major, &minor) == 0 ? kn_cuda_options_uncached(major, minor) : NULL;
+    return real->version(&major, &minor) == 0 ? kn_nvrtc_options_uncached(major, minor) : NULL;
 }
 
 const kn_rtc_kind kn_nvrtc_kind = {

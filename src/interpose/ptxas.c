@@ -18,9 +18,10 @@
 #include "base/label.h"
 #include "base/stages.h"
 #include "base/text.h"
+#include "compilers/ptxas_options.h"
+#include "compilers/variables.h"
 #include "interpose/parts.h"
 #include "interpose/ptx_files.h"
-#include "interpose/ptxas_options.h"
 #include "interpose/session.h"
 #include "interpose/tool.h"
 #include "store/format/blob.h"
@@ -320,18 +321,6 @@ static bool give_answer(const ptxas_call *call, kn_span payload)
 
 /* --- one call --------------------------------------------------------------------------------- */
 
-/* What ptxas takes from the environment; found by watching it ask. */
-static const char *find_variable(void)
-{
-    static const char *const variables[] = {"DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG"};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        if (kn_env_get(variables[i]) != NULL) {
-            return variables[i];
-        }
-    }
-    return NULL;
-}
-
 static bool read_input(ptxas_call *call)
 {
     void *data = NULL;
@@ -447,13 +436,12 @@ static int answer_call(ptxas_call *call, kiln_cache *cache)
 
 static int run_call(ptxas_call *call)
 {
-    const char *variable = find_variable();
+    const char *variable = kn_variables_reason(KN_COMPILER_PTXAS);
     if (call->line.bypass[0] != '\0') {
         return bypass_cache(call, call->line.bypass);
     }
     if (variable != NULL) {
-        kn_text_putf(call->reason, sizeof(call->reason), "ptxas: %s is set", variable);
-        return bypass_cache(call, call->reason);
+        return bypass_cache(call, variable);
     }
     if (!call->line.asks_version && !read_input(call)) {
         return bypass_cache(call, call->reason);

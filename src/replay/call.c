@@ -7,18 +7,19 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "compilers/hiprtc_options.h"
+#include "compilers/nvrtc_options.h"
 
 static const char replaying[] = "replaying a program's calls";
 
-/* What a compiler's options look like. Lists end with NULL. */
+/* What a compiler's calls look like. */
 typedef struct call_kind {
     kn_door door;
     const char *name;     /* the first string of a call */
     const char *runtime;  /* ... of a program that called the compiler in HIP's runtime */
     const char *language; /* in messages */
     const char *prefix;   /* of targets */
-    const char *folder_words[3], *arch_words[3];       /* options with their value in the next */
-    const char *folder_prefixes[5], *arch_prefixes[4]; /* and with it in the same */
+    kn_call_option_fn *read_option;
     const char *(*choose)(const char *recorded, const char *asked, char *room, size_t size);
 } call_kind;
 
@@ -75,19 +76,14 @@ static const call_kind call_kinds[] = {
      .name = "nvrtc",
      .language = "CUDA",
      .prefix = "cuda:",
-     .folder_words = {"-I", "--include-path"},
-     .arch_words = {"-arch", "--gpu-architecture"},
-     .folder_prefixes = {"--include-path=", "-I=", "-I"},
-     .arch_prefixes = {"--gpu-architecture=", "-gpu-architecture=", "-arch="},
+     .read_option = kn_nvrtc_option_read,
      .choose = choose_architecture},
     {.door = KN_DOOR_HIPRTC,
      .name = "hiprtc",
      .runtime = "hiprtc-runtime",
      .language = "HIP",
      .prefix = "hip:",
-     .folder_words = {"-I"},
-     .folder_prefixes = {"-I"},
-     .arch_prefixes = {"--offload-arch=", "--gpu-architecture="},
+     .read_option = kn_hiprtc_option_read,
      .choose = choose_processor},
 };
 
@@ -120,70 +116,41 @@ typedef struct option_walk {
     const call_kind *kind;
     const kn_replay_program *program;
     const char *recorded, *wanted; /* architectures */
-    bool folder_next, arch_next;
     kn_strbuf *out;
 } option_walk;
 
-static bool append_placed(option_walk *walk, const char *before, const char *folder)
+static bool append_placed(option_walk *walk, const char *folder)
 {
     const kn_replay_program *program = walk->program;
     char *placed = kn_scratch_path(program->tree, program->recorded.folder, folder);
     if (placed != NULL) {
-        kn_strbuf_append_text(walk->out, before);
         append_string(walk->out, placed);
     }
     free(placed);
     return placed != NULL;
 }
 
-/* The part of an option before its value; 0: it is another option. */
-static size_t prefix_of(const char *option, const char *const *prefixes)
+/* The option at *index, which moves on to the next. */
+static bool append_option(option_walk *walk, const char *const *options, size_t count,
+                          size_t *index)
 {
-    for (size_t i = 0; prefixes[i] != NULL; i++) {
-        if (kn_text_starts(option, prefixes[i])) {
-            return strlen(prefixes[i]);
-        }
+    kn_call_option option;
+    walk->kind->read_option(options, count, *index, &option);
+    for (; *index < option.last; ++*index) {
+        append_string(walk->out, options[*index]);
     }
-    return 0;
-}
-
-static bool is_listed(const char *option, const char *const *words)
-{
-    for (size_t i = 0; words[i] != NULL; i++) {
-        if (strcmp(option, words[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool append_option(option_walk *walk, const char *option)
-{
-    const call_kind *kind = walk->kind;
-    char before[32];
-    if (walk->folder_next || walk->arch_next) {
-        const bool folder = walk->folder_next;
-        walk->folder_next = walk->arch_next = false;
-        if (folder) {
-            return append_placed(walk, "", option);
-        }
-        append_string(walk->out, strcmp(option, walk->recorded) == 0 ? walk->wanted : option);
+    const char *last = options[(*index)++];
+    const char *value = option.value;
+    if (value == NULL) {
+        append_string(walk->out, last);
         return true;
     }
-    walk->folder_next = is_listed(option, kind->folder_words);
-    walk->arch_next = is_listed(option, kind->arch_words);
-    const size_t folder = walk->folder_next ? 0 : prefix_of(option, kind->folder_prefixes);
-    const size_t arch = prefix_of(option, kind->arch_prefixes);
-    kn_text_putf(before, sizeof(before), "%.*s", (int)(folder + arch), option);
-    if (folder > 0) {
-        return append_placed(walk, before, option + folder);
+    kn_strbuf_append(walk->out, last, option.before);
+    if (option.use == KN_OPTION_DIRECTORY) {
+        return append_placed(walk, value);
     }
-    if (arch > 0 && strcmp(option + arch, walk->recorded) == 0) {
-        kn_strbuf_append_text(walk->out, before);
-        append_string(walk->out, walk->wanted);
-        return true;
-    }
-    append_string(walk->out, option);
+    const bool target = option.use == KN_OPTION_TARGET && strcmp(value, walk->recorded) == 0;
+    append_string(walk->out, target ? walk->wanted : value);
     return true;
 }
 
@@ -211,8 +178,8 @@ static bool append_call(const kn_replay_program *program, option_walk *walk)
     }
     append_count(out, recorded->option_count);
     bool good = true;
-    for (size_t i = 0; good && i < recorded->option_count; i++) {
-        good = append_option(walk, recorded->options[i]);
+    for (size_t i = 0; good && i < recorded->option_count;) {
+        good = append_option(walk, recorded->options, recorded->option_count, &i);
     }
     return good && kn_strbuf_ok(out);
 }

@@ -135,7 +135,9 @@ static bool read_fact(question *q, char *line)
         if (quote == NULL) {
             return false;
         }
-        *quote = '\0';
+        /* A file of that name is none to clang: with a "/" it is missing to a stat, too. */
+        quote[0] = '/';
+        quote[1] = '\0';
         return !kn_path_is_absolute(path) || kn_cpu_toolchain_miss(toolchain, path);
     }
     if (toolchain->version == NULL && line[0] != ' ' && strstr(line, " version ") != NULL) {

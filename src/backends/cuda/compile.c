@@ -7,12 +7,12 @@
 
 #include "backends/cuda/helper.h"
 #include "backends/cuda/locate.h"
-#include "backends/cuda/nvrtc_process.h"
-#include "backends/cuda/options.h"
 #include "base/diag.h"
 #include "base/stages.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "compilers/nvrtc_options.h"
+#include "compilers/nvrtc_process.h"
 #include "sys/file.h"
 
 enum { MAX_OPTIONS = 1024 };
@@ -72,7 +72,7 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
 {
     const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
     const kiln_source *source = request->source;
-    const char *uncached = kn_cuda_options_uncached(cuda->toolkit.major, cuda->toolkit.minor);
+    const char *uncached = kn_nvrtc_options_uncached(cuda->toolkit.major, cuda->toolkit.minor);
     char number[16];
     if (uncached != NULL) {
         add_option(list, uncached);

@@ -3,19 +3,10 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
-#include "backends/cuda/nvrtc_process.h"
-#include "backends/cuda/options.h"
 #include "base/stages.h"
 #include "base/text.h"
-#include "sys/env.h"
-
-/* NVRTC_, NVVM_ and NV_, with which every variable that NVRTC reads begins; the NVIDIA_ of every
- * container does not. */
-static bool has_variables(void)
-{
-    static const char begin[] = "NV";
-    return kn_env_may_have(begin, "RV_");
-}
+#include "compilers/nvrtc_options.h"
+#include "compilers/nvrtc_process.h"
 
 static void identify_compiler(const kn_cuda *cuda, const kn_cuda_target *wanted,
                               const kiln_identity *identity)
@@ -34,12 +25,6 @@ static void identify_compiler(const kn_cuda *cuda, const kn_cuda_target *wanted,
     text[arch] = wanted->suffix;
     text[arch + 1] = '\0';
     identity->text(identity->sink, "arch", text);
-    if (has_variables()) {
-        identity->env(identity->sink, "NVRTC_PREPEND_FLAGS");
-        identity->env(identity->sink, "NVRTC_APPEND_FLAGS");
-        identity->env(identity->sink, "NVVM_IR_VER_CHK");
-        identity->env(identity->sink, "NV_NVVM_VERSION");
-    }
 }
 
 kiln_status kn_cuda_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
@@ -87,41 +72,20 @@ bool kn_cuda_ships_header(void *instance, const kiln_target *target, const char 
     return false; /* NVRTC has no header of its own; the toolkit's are files and are followed */
 }
 
-/* NVRTC reads more options from its environment (some versions do). */
-static const char *const option_variables[] = {"NVRTC_PREPEND_FLAGS", "NVRTC_APPEND_FLAGS"};
-
-static void read_options(const kiln_source *source, kn_cuda_option_facts *out)
-{
-    kn_cuda_options_read(source->options, source->option_count, out);
-    if (!has_variables()) {
-        return;
-    }
-    for (size_t i = 0; i < sizeof(option_variables) / sizeof(option_variables[0]); i++) {
-        const char *text = kn_env_get(option_variables[i]);
-        kn_cuda_option_facts facts = {NULL, false, false};
-        if (text != NULL) {
-            kn_cuda_options_read_text(text, &facts);
-        }
-        out->reason = out->reason != NULL ? out->reason : facts.reason;
-        out->not_beside = out->not_beside || facts.not_beside;
-        out->names = out->names || facts.names;
-    }
-}
-
 const char *kn_cuda_uncacheable_option(void *instance, const kiln_source *source)
 {
-    kn_cuda_option_facts facts;
+    kn_nvrtc_option_facts facts;
     (void)instance;
-    read_options(source, &facts);
+    kn_nvrtc_options_read(source->options, source->option_count, &facts);
     return facts.reason != NULL ? facts.reason
                                 : kn_nvrtc_process_reason(source->options, source->option_count);
 }
 
 uint32_t kn_cuda_option_effects(void *instance, const kiln_source *source)
 {
-    kn_cuda_option_facts facts;
+    kn_nvrtc_option_facts facts;
     (void)instance;
-    read_options(source, &facts);
+    kn_nvrtc_options_read(source->options, source->option_count, &facts);
     return (facts.not_beside ? KILN_OPTION_NOT_BESIDE : 0u) |
            (facts.names ? KILN_OPTION_NAMES : 0u);
 }

@@ -6,9 +6,9 @@
 
 #include "backends/cuda/instance.h"
 #include "backends/cuda/link_options.h"
-#include "backends/cuda/options.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "compilers/nvrtc_options.h"
 
 enum { LOG_SIZE = 64 << 10 };
 #define OUTPUT_LIMIT ((size_t)1 << 30) /* larger ones are not believed */
@@ -125,7 +125,7 @@ kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kiln_compile_request *request,
     kn_text_putf(arch, sizeof(arch), "sm_%d%.1s", target->arch,
                  target->suffix != '\0' ? &target->suffix : "");
     kn_cuda_link_options_init(&options, request->source, arch,
-                              kn_cuda_options_uncached(cuda->toolkit.major, cuda->toolkit.minor) !=
+                              kn_nvrtc_options_uncached(cuda->toolkit.major, cuda->toolkit.minor) !=
                                   NULL);
     if (options.failed) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give fewer or shorter ones", name,

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "backends/cuda/locate.h"
-#include "backends/cuda/nvrtc_process.h"
 #include "base/diag.h"
+#include "compilers/nvrtc_process.h"
 
 static bool is_other_image(const kn_cuda_file *file, const char *build_id)
 {

@@ -6,10 +6,10 @@
 
 #include "backends/hip/code_object.h"
 #include "backends/hip/instance.h"
-#include "backends/hip/options.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "compilers/hiprtc_options.h"
 #include "sys/file.h"
 
 /* Larger ones are not believed. */
@@ -144,8 +144,8 @@ static void unit_deinit(unit *of)
 /* What hipRTC cannot be given: it would take half of a name, or end the process. */
 static kiln_status check_source(const kiln_source *source, kiln_diag *diag)
 {
-    kn_hip_option_facts facts;
-    kn_hip_options_read(source->options, source->option_count, &facts);
+    kn_hiprtc_option_facts facts;
+    kn_hiprtc_options_read(source->options, source->option_count, &facts);
     if (facts.target) {
         return kiln_diag_set(diag, KILN_E_INVALID, "take it out; the target is kiln's to name",
                              base_name(source), "an option names a target");

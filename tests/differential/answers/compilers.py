@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "NVRTC_", "NV_", "LD_PRELOAD"))}
-CLEAN.update(LC_ALL="C.UTF-8", KILN_NO_INSTALL="1", POCL_CACHE_DIR="", KILN_KEEP_SOURCES="1")
+CLEAN.update(LC_ALL="C.UTF-8", KILN_NO_INSTALL="1", KILN_KEEP_SOURCES="1")
 
 RECORDER = r"""
 #define _GNU_SOURCE
@@ -95,7 +95,7 @@ class Compiler:
                             f"-DFROM_VARIABLE={draw.randint(5, 9)}", f"-I{world.root}/two", "all", "/dev/null"))
 
     def change_variable(self, world):
-        if world.variables and world.draw.random() < 0.5:
+        if world.variables and world.draw.random() < 0.75:
             name = world.draw.choice(sorted(world.variables))
             del world.variables[name]
             return f"unset {name}"
@@ -126,7 +126,7 @@ class Compiler:
             self.options += [self.fill(world, part) for part in draw.choice(self.usual_options if usual else self.known_options)]
 
     def changes(self, world):
-        return [lambda: self.change_options(world)] * 2 + [lambda: self.change_variable(world)] * 3
+        return [lambda: self.change_options(world)] * 2 + [lambda: self.change_variable(world)] * 2
 
     def count(self, origins):
         for origin in origins:
@@ -170,8 +170,11 @@ class Program(Compiler):
                              {**env, "KILN_CACHE_DIR": str(self.cache), "KILN_LIBEXEC": self.libexec, "KILN_EXEC_REPORT": str(self.report)})
         request = self.folder / "request.json"
         request.write_text(json.dumps({"library": path, "prefix": self.prefix, "steps": [
-            {"text": "__global__ void k() { }", "name": "k.cu", "options": list(self.arch[0]), "env": {}, "cwd": str(self.folder)}]}))
+            self.first_step()]}))
         self.read_variables = read_variables(["sh", "-c", f"{sys.executable} {HERE}/worker.py < {request}"], self.folder, env)
+
+    def first_step(self):
+        return {"text": "__global__ void k() { }", "name": "k.cu", "options": list(self.arch[0]), "env": {}, "cwd": str(self.folder)}
 
     def close(self):
         self.plain.close()
@@ -256,7 +259,8 @@ class Command(Compiler):
     target, more, variables = "cpu:x86-64-v2", (), {}
 
     def start(self):
-        text = {"c": "#include <kiln_kernel.h>\nKILN_KERNEL(k, KILN_INOUT(int, x))\n{\n KILN_ITEMS_X(i)\n {\n  x[i] = 1;\n }\n}\n"}
+        text = {"c": "#include <kiln_kernel.h>\nKILN_KERNEL(k, KILN_INOUT(int, x))\n{\n KILN_ITEMS_X(i)\n {\n  x[i] = 1;\n }\n}\n",
+                "opencl-c": "__kernel void k(__global int *x) { x[0] = 1; }\n"}
         (self.folder / f"k{self.suffix}").write_text(text.get(self.language, ""))
         command = [self.kiln, "compile", "--no-cache", "-t", self.target, f"k{self.suffix}", "-o", "out"]
         self.read_variables = read_variables(command, self.folder, {**CLEAN, **self.variables})
@@ -290,7 +294,7 @@ class Command(Compiler):
 
     def result(self, done, made):
         """What is compared."""
-        return [done.returncode, made.hex() if len(made) < 200 else hash_of(made)]
+        return ["good" if done.returncode == 0 else "failed", made.hex() if len(made) < 200 else hash_of(made)]
 
     def alone(self, steps):
         with tempfile.TemporaryDirectory(dir=self.folder) as cache:
@@ -404,5 +408,113 @@ class Shaderc(Command):
         return super().result(done, made)
 
 
+class Jitlink(Program):
+    """nvJitLink: kernels in PTX whose constant changes, and options in which the order may count."""
+    language, suffix, prefix = "cuda", ".ptx", "nvJitLink"
+    known_variables = ("NV_NVVM_VERSION", "DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG", "LIBNVVM_DISABLE_CONCURRENT_API", "AS_SECURE_LOG_FILE")
+    arguments = ("-O1", "-O3", "-lineinfo", "-g", "-maxrregcount=32", "-ftz=1", "-fma=0", "-verbose", "-Xptxas=-v", "-Xptxas=-O1", "-no-cache",
+                 "-kernels-used=k0", "-Xptxas=--options-file", "-time", "-split-compile=2", " -O1", "-O1 ", "-optimize-unused-variables")
+
+    def start(self):
+        path = find_library("libnvJitLink", 13, 12)
+        major = re.search(r"\.so\.(\d+)", path).group(1)
+        super().start(path, f"{self.libexec}/nvjitlink/{major}/libnvJitLink.so.{major}", KILN_NVJITLINK_LIBRARY=path)
+
+    def first_step(self):
+        return {"options": ["-arch=sm_90"], "inputs": [[2, self.text(0, 1), "a"]], "env": {}, "cwd": str(self.folder)}
+
+    def text(self, number, value):
+        return (f".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k{number}(.param .u64 a)\n{{\n.reg .u64 %r<3>;\n"
+                f"ld.param.u64 %r1, [a];\nst.u64 [%r1], {value};\nret;\n}}\n")
+
+    def draw_options(self, world):
+        draw = world.draw
+        self.options = [draw.choice(("-arch=sm_90", "-arch=sm_80"))] + draw.sample(self.arguments, draw.choice((0, 1, 1, 2)))
+        draw.shuffle(self.options)
+
+    def step(self, world):
+        inputs = [[2, self.text(number, len(world.source) + number), world.name] for number in range(1 + len(world.source) % 3)]
+        return {"options": self.options, "inputs": inputs, "env": dict(world.variables), "cwd": str(world.root / world.cwd),
+                "rounding": world.rounding}
+
+    def ask(self, worker, steps, library):
+        said = super().ask(worker, steps, library)
+        for one in said:
+            if "-time" in self.options or any("-v" in option for option in self.options):
+                one.pop("InfoLog", None)  # it has times
+        return said
+
+
+class Pocl(Command):
+    """PoCL's binaries hold names of temporary files: what a launch computes is compared."""
+    language, suffix, target = "opencl-c", ".cl", "opencl:0"
+    usual_directories = (["-I", "{dir}"],)
+    directories = (["-I", "{dir}/"], ["-X", "-I{dir}"], ["-X", "-I {dir}"], ["-I", "{dir} "])
+    usual_options = (["-DFROM_OPTION={n}"], ["-DGIVEN=\"{name}\""], ["-DGIVEN=<{name}>"], ["-DV_a={n}"], ["-X", "-cl-fast-relaxed-math"])
+    known_options = (["-X", "-include {file}"], ["-X", "-cl-opt-disable"], ["-X", "-DFROM_OPTION={n}"], ["-X", "-cl-std=CL1.2"])
+    known_variables = ("POCL_EXTRA_BUILD_FLAGS", "POCL_WORK_GROUP_METHOD", "CPATH", "C_INCLUDE_PATH", "POCL_VECTORIZER_PREFER_VECTOR_WIDTH")
+
+    def start(self):
+        devices = subprocess.run([self.kiln, "devices", "-b", "opencl"], env=CLEAN, capture_output=True, text=True, check=False)
+        if "opencl:0" not in devices.stdout:
+            raise Absent("no PoCL")
+        self.variables = {"POCL_KERNEL_CACHE": "0"}
+        self.known_variables = list(self.known_variables)
+
+    def command(self, step, cache):
+        return [self.kiln, "run", step["name"], "--json", "-b", "opencl", "--strict", "--cache-dir", str(cache), "--entry", "k", "-g", "1", "-n", "1",
+                "--arg", "out:i32:8", "--save", f"0={self.folder}/out"] + step["options"]
+
+
+class Ptxas(Command):
+    """ptxas behind kiln's, with its output, its messages and its status."""
+    language, suffix = "cuda", ".ptx"
+    known_variables = ("DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG", "CUDA_PATH", "TMPDIR")
+    arguments = ("-arch=sm_90", "--gpu-name=sm_80", "-v", "-O1", "-O3", "-lineinfo", "-g", "--warn-on-spills", "-maxrregcount=32", "-w",
+                 "--opt-level=2", "-optf {response}", "--fmad false", "-c", "-dlcm=cg", "-warn-double-usage", "--split-compile=2")
+
+    def start(self):
+        self.real = next((f"{base}/bin/ptxas" for base in (os.environ.get("CUDA_PATH"), "/usr/local/cuda") if base and os.path.exists(f"{base}/bin/ptxas")), None)
+        if self.real is None:
+            raise Absent("no ptxas")
+        self.report, self.served = self.folder / "report", f"{self.libexec}/ptxas/ptxas"
+        (self.folder / "k.ptx").write_text(self.text(1, "k.cu"))
+        self.read_variables = read_variables([self.real, "k.ptx", "-o", "out"], self.folder, CLEAN)
+
+    def text(self, value, name):
+        return (f".version 8.0\n.target sm_75\n.address_size 64\n.file 1 \"{name}\"\n.visible .entry k(.param .u64 a)\n{{\n.reg .u64 %r<4>;\n"
+                f".reg .f64 %d<3>;\n.loc 1 1 1\nld.param.u64 %r1, [a];\nld.f64 %d1, [%r1];\nadd.f64 %d1, %d1, 0d{value:016X};\nst.f64 [%r1], %d1;\nret;\n}}\n")
+
+    def draw_options(self, world):
+        draw = world.draw
+        chosen = [draw.choice(self.arguments).format(response=world.root / "response.txt") for _ in range(draw.randint(0, 3))]
+        self.options = [word for argument in chosen for word in argument.split()]
+
+    def step(self, world):
+        # Its time is in the table of lines: a header of the tree stands for the source.
+        names = [path for path in world.headers() if path.exists()]
+        named = str(names[len(world.source) % len(names)]) if names else "none.h"
+        (world.root / "response.txt").write_text(f"-maxrregcount={world.number % 64 + 32}\n")
+        return {"name": "k.ptx", "at": str(world.root / world.cwd), "text": self.text(len(world.source), named), "options": self.options,
+                "env": {**CLEAN, **world.variables, "KILN_PTXAS": self.real, "KILN_EXEC_REPORT": str(self.report)}}
+
+    def play(self, program, step, cache):
+        step = {**step, "env": {**step["env"], "KILN_CACHE_DIR": str(cache), "KILN_LIBEXEC": self.libexec}}
+        self.command = lambda step, cache: [program, step["name"], "-o", str(self.folder / "out")] + step["options"]
+        done, made = self.run(step, cache)
+        times = re.sub(r"Compile time = [0-9.]+ ms", "", done.stdout + done.stderr)
+        return ["good" if done.returncode == 0 else f"failed {done.returncode}", hash_of(made), times]
+
+    def alone(self, steps):
+        return [self.play(self.real, step, self.cache) for step in steps]
+
+    def through(self, steps):
+        self.report.write_text("")
+        said = [self.play(self.served, step, self.cache) for step in steps]
+        self.count(line.split("\t")[1] for line in self.report.read_text().splitlines())
+        return said
+
+
 COMPILERS = {"nvrtc": Nvrtc, "nvrtc-runtime": NvrtcCommand, "nvrtc-dropin": NvrtcDropin, "gcc": Gcc, "clang": Clang, "hiprtc": Hiprtc,
-             "shaderc": Shaderc}
+             "shaderc": Shaderc,
+             "pocl": Pocl, "ptxas": Ptxas, "nvjitlink": Jitlink}

@@ -45,7 +45,7 @@ def compare(compiler, steps):
 
 def is_good(said):
     last = said[-1]
-    return last.get("compile") == 0 if isinstance(last, dict) else last[0] == 0
+    return last.get("compile") == 0 if isinstance(last, dict) else last[0] == "good"
 
 
 def report(compiler, name, settings, scenario, world, steps, both):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""worker.py: compiles with NVRTC or hipRTC for its standard input, a request (JSON) a line, each in a child that has loaded
+"""worker.py: compiles with NVRTC or hipRTC, or links with nvJitLink, for its standard input, a request (JSON) a line, each in a child that has loaded
 no compiler yet; under `kiln exec` or without. A request: library, prefix, steps. A step: text, name, headers, options,
 expressions, env, cwd, rounding. The answer: for each step the codes, the texts and the digests of what was made."""
 import ctypes
@@ -83,6 +83,37 @@ class Compiler:
         return said
 
 
+class Linker:
+    """nvJitLink. A step has inputs: a type, a text and a name."""
+
+    def __init__(self, path, _):
+        self.library = ctypes.CDLL(path)
+
+    def get(self, handle, what):
+        size = ctypes.c_size_t()
+        code = getattr(self.library, f"nvJitLinkGet{what}Size")(handle, ctypes.byref(size))
+        if code != 0:
+            return [code, ""]
+        data = ctypes.create_string_buffer(max(size.value, 1))
+        code = getattr(self.library, f"nvJitLinkGet{what}")(handle, data)
+        return [code, hashlib.sha256(data.raw[:size.value]).hexdigest(), size.value]
+
+    def compile(self, step):
+        handle = ctypes.c_void_p()
+        set_rounding(step.get("rounding"))
+        said = {"create": self.library.nvJitLinkCreate(ctypes.byref(handle), ctypes.c_uint32(len(step["options"])), texts(step["options"]))}
+        if said["create"] == 0:
+            for kind, text, name in step["inputs"]:
+                data = text.encode()
+                said[f"add {name}"] = self.library.nvJitLinkAddData(handle, kind, data, ctypes.c_size_t(len(data)), name.encode())
+            said["compile"] = self.library.nvJitLinkComplete(handle)
+            for what in ("LinkedCubin", "LinkedPtx", "ErrorLog", "InfoLog"):
+                said[what] = self.get(handle, what)
+            self.library.nvJitLinkDestroy(ctypes.byref(handle))
+        restore_rounding()
+        return said
+
+
 def change_environment(wanted, now):
     for name in now:
         if name not in wanted:
@@ -96,7 +127,8 @@ def play(request):
         change_environment(step["env"], now)
         now = step["env"]
         os.chdir(step["cwd"])
-        compiler = compiler or Compiler(request["library"], request["prefix"])
+        kind = Linker if request["prefix"] == "nvJitLink" else Compiler
+        compiler = compiler or kind(request["library"], request["prefix"])
         said.append(compiler.compile(step))
     return said
 

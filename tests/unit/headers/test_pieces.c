@@ -112,6 +112,8 @@ static void E8_other_spellings_are_seen(void **state)
     static const char *const texts[] = {
         "%:define P(a, b) a %:%: b\nint x = P(__TI, ME__);\n",
         CAT "int x = CAT(__T\\\nI, ME__);\n",
+        CAT "#if CAT(CAT(CAT(__ha, s_), in), clude)(\"n.h\")\n#endif\n",
+        CAT "#if CAT(CAT(CAT(CAT(CAT(__, has), _), in), clu), de)(\"n.h\")\n#endif\n",
         CAT
         "#define MY_HAS_INCLUDE(x) __has_include(x)\n#if CAT(MY_HAS_, INCLUDE)(\"n.h\")\n#endif\n",
     };

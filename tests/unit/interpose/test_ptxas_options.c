@@ -1,6 +1,6 @@
 /* Command lines of ptxas: what is followed, and what is the real one's. That ptxas reads them in
  * the same way is what tests/interpose/ptxas.py is for. */
-#include "interpose/ptxas_options.h"
+#include "compilers/ptxas_options.h"
 
 #include <string.h>
 

@@ -296,6 +296,34 @@ static void K1_folders_that_a_variable_adds_are_searched(void **state)
 }
 
 /* The compiler is replaced while it runs: what it made belongs to no key. */
+/* clang calls a file in CPATH a directory that does not exist. */
+static void a_file_in_a_list_of_directories_is_missing(void **state)
+{
+    char *file = kt_path((const char *)*state, "file");
+    rig_memo memo = {.count = 0};
+    rig r;
+    if (system("clang --version >/dev/null 2>&1") != 0) {
+        free(file);
+        skip();
+    }
+    kt_file_write(file, "", 0);
+    assert_int_equal(setenv("KILN_CC", "clang", 1), 0);
+    assert_int_equal(setenv("CPATH", file, 1), 0);
+    for (int start = 0; start < 3; start++) {
+        if (start == 2) { /* and it becomes one */
+            assert_int_equal(unlink(file), 0);
+            assert_int_equal(mkdir(file, 0700), 0);
+        }
+        rig_open(&r, &memo);
+        free(rig_identity(&r, &r.target));
+        assert_int_equal(rig_cpu(&r)->tools.asked, start == 1 ? 0 : 1);
+        rig_close(&r);
+    }
+    (void)unsetenv("CPATH");
+    rig_memo_clear(&memo);
+    free(file);
+}
+
 static void K8_replaced_during_the_compile(void **state)
 {
     char script[512];
@@ -389,6 +417,7 @@ int main(void)
         F(K8_compiler_swapped_behind_same_path),
         F(K2_another_assembler_on_the_path_is_noticed),
         F(K1_folders_that_a_variable_adds_are_searched),
+        F(a_file_in_a_list_of_directories_is_missing),
         F(K8_replaced_during_the_compile),
         F(K2_edited_specs_of_gcc_are_noticed),
         F(K2_an_edited_configuration_of_clang_is_noticed),

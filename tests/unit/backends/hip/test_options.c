@@ -1,19 +1,19 @@
 /* hipRTC's options: what reaches for files, what does not, and what is not given at all. */
 #include <string.h>
 
-#include "backends/hip/options.h"
+#include "compilers/hiprtc_options.h"
 #include "support/cmocka.h"
 
 #define MOST 4
 
-static kn_hip_option_facts read_row(const char *const row[MOST])
+static kn_hiprtc_option_facts read_row(const char *const row[MOST])
 {
     size_t count = 0;
     while (count < MOST && row[count] != NULL) {
         count++;
     }
-    kn_hip_option_facts facts;
-    kn_hip_options_read(row, count, &facts);
+    kn_hiprtc_option_facts facts;
+    kn_hiprtc_options_read(row, count, &facts);
     return facts;
 }
 
@@ -96,7 +96,7 @@ static void options_that_leave_files_alone_are_cached(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const kn_hip_option_facts facts = read_row(rows[i]);
+        const kn_hiprtc_option_facts facts = read_row(rows[i]);
         if (facts.reason != NULL) {
             fail_msg("%s: %s", rows[i][0], facts.reason);
         }
@@ -137,16 +137,16 @@ static void a_target_is_seen_wherever_it_stands(void **state)
 
 static void options_of_a_variable_are_split(void **state)
 {
-    kn_hip_option_facts facts;
+    kn_hiprtc_option_facts facts;
     (void)state;
-    kn_hip_options_read_text("  -O3\t-g ", &facts);
+    kn_hiprtc_options_read_text("  -O3\t-g ", &facts);
     assert_null(facts.reason);
     assert_true(facts.names);
-    kn_hip_options_read_text("", &facts);
+    kn_hiprtc_options_read_text("", &facts);
     assert_null(facts.reason);
-    kn_hip_options_read_text("-O3 -include f.h", &facts);
+    kn_hiprtc_options_read_text("-O3 -include f.h", &facts);
     assert_non_null(facts.reason);
-    kn_hip_options_read_text("-DA=\"b\"", &facts);
+    kn_hiprtc_options_read_text("-DA=\"b\"", &facts);
     assert_non_null(facts.reason);
 }
 

@@ -1,7 +1,7 @@
 /* A command line of ptxas, as far as kiln follows it: a closed list of options, one input, one
  * output. This file opens nothing. */
-#ifndef KILN_INTERPOSE_PTXAS_OPTIONS_H
-#define KILN_INTERPOSE_PTXAS_OPTIONS_H
+#ifndef KILN_COMPILERS_PTXAS_OPTIONS_H
+#define KILN_COMPILERS_PTXAS_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +19,9 @@ typedef struct kn_ptxas_line {
 
 /* Reads argv[1] to argv[argc - 1]. The names are those of `argv`. */
 void kn_ptxas_line_read(int argc, char *const *argv, kn_ptxas_line *out_line);
+
+/* Why a list of options that another compiler hands on ("-O1,--def-load-cache=ca") bypasses the
+ * cache, static; NULL if it need not. */
+const char *kn_ptxas_list_reason(const char *list);
 
 #endif

@@ -8,8 +8,8 @@
  * kn_nvrtc_process_compiling() before each real compile, and kn_nvrtc_process_reason() before the
  * cache is asked and again after the compile, before its result is stored.
  * Threads: any. Opens nothing and never fails. */
-#ifndef KILN_BACKENDS_CUDA_NVRTC_PROCESS_H
-#define KILN_BACKENDS_CUDA_NVRTC_PROCESS_H
+#ifndef KILN_COMPILERS_NVRTC_PROCESS_H
+#define KILN_COMPILERS_NVRTC_PROCESS_H
 
 #include <stddef.h>
 
