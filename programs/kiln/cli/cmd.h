@@ -42,6 +42,7 @@ typedef struct cli_command {
     X(tune)                                                                                        \
     X(explain)                                                                                     \
     X(stats)                                                                                       \
+    X(config)                                                                                      \
     X(report)                                                                                      \
     X(ls)                                                                                          \
     X(show)                                                                                        \
