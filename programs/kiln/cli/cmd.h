@@ -43,6 +43,7 @@ typedef struct cli_command {
     X(explain)                                                                                     \
     X(stats)                                                                                       \
     X(config)                                                                                      \
+    X(cache)                                                                                       \
     X(report)                                                                                      \
     X(ls)                                                                                          \
     X(show)                                                                                        \

@@ -121,7 +121,7 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
     uint64_t bytes = list->bytes, files = list->count;
     kiln_status failure = KILN_OK;
     *out_removed = (kn_victims_removed){0};
-    kn_file *losses = list->count > 0 ? kn_losses_open(disk->root) : NULL;
+    kn_file *losses = list->count > 0 && !limit->only_counts ? kn_losses_open(disk->root) : NULL;
     for (size_t i = 0; i < list->count; i++) {
         const kn_victim *item = &list->items[i];
         kn_disk_tick(&list->ticker);
@@ -136,12 +136,15 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
             continue;
         }
         kn_disk_entry_path(disk, list->names[item->target], &item->key, path);
-        kiln_status status = kn_file_remove(path, failure == KILN_OK ? diag : NULL);
+        kiln_status status =
+            limit->only_counts ? KILN_OK : kn_file_remove(path, failure == KILN_OK ? diag : NULL);
         if (status == KILN_OK) {
             out_removed->entries++;
             out_removed->bytes += item->weight;
             out_removed->young_bytes += is_young(list, item) ? item->weight : 0;
-            kn_losses_note(losses, &item->key, KN_LOSS_EVICTED);
+            if (!limit->only_counts) {
+                kn_losses_note(losses, &item->key, KN_LOSS_EVICTED);
+            }
         } else if (status != KILN_MISS) {
             failure = status;
             continue; /* it still takes its room */
