@@ -42,7 +42,7 @@ static bool is_called(const char *variable, const char *name)
     return *own == *name;
 }
 
-static bool is_wanted(const config_work *work, const kiln_setting *setting)
+static bool is_setting_wanted(const config_work *work, const kiln_setting *setting)
 {
     for (size_t i = 0; i < work->names->count; i++) {
         if (is_called(setting->name, work->names->items[i])) {
@@ -56,7 +56,7 @@ static kiln_status show_setting(void *user, const kiln_setting *setting)
 {
     config_work *work = user;
     cli_pool *pool = work->context->pool;
-    if (!is_wanted(work, setting)) {
+    if (!is_setting_wanted(work, setting)) {
         return KILN_OK;
     }
     const bool urls = setting->value != NULL && strcmp(setting->name, "KILN_REMOTE") == 0;

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2086
-# Settings of the user's file: the environment wins, what is not understood is told, and strangers' files are refused.
+# Settings of the user's file: the environment wins, what is not understood is reported, and strangers' files are refused.
 umask 022
 conf=$HOME/.config/kiln/kiln.conf
 mkdir -p "$(dirname "$conf")"
