@@ -26,7 +26,11 @@ static const opt_spec specs[] = {
 static exit_code finish_report(const cmd_context *context, html_page *page, const char *path)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    return page_finish(page, path, &diag) == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
+    if (page_finish(page, path, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    console_note(context->console, "report: %s is written: open it in a browser", path);
+    return EXIT_FINE;
 }
 
 static exit_code report_metrics(const cmd_context *context, const report_options *options,
