@@ -8,7 +8,9 @@
  * over the user's file and that over /etc; what /etc locks (`lock` before the name; trust,
  * trusted_keys and remote) wins over all. A file that others than its owner may write, or that is
  * not root's or, for the user's, the user's, is refused. The files are read once in a process, when
- * the first setting is asked for: two calls of the system where there are none. */
+ * the first setting is asked for: two calls of the system where there are none.
+ *
+ * The text is read in config_parse.c, the files in config.c. */
 #ifndef KILN_SYS_CONFIG_H
 #define KILN_SYS_CONFIG_H
 

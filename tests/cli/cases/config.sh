@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2086
+# shellcheck shell=sh disable=SC2086,SC2016,SC2069
 # Settings of the user's file: the environment wins, what is not understood is reported, and strangers' files are refused.
 umask 022
 conf=$HOME/.config/kiln/kiln.conf
