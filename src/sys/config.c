@@ -2,6 +2,7 @@
 #include "sys/config.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ enum { SYSTEM, USER, FILES };
 
 static struct {
     pthread_once_t once;
+    atomic_bool unsaid; /* there is trouble that is not in the log yet */
     kn_config_file files[FILES];
 } config = {.once = PTHREAD_ONCE_INIT};
 
@@ -47,9 +49,6 @@ void kn_config_read(kn_config_file *file, bool system)
         free(data);
     }
     kiln_diag_clear(&diag);
-    if (file->trouble[0] != '\0') {
-        kn_log(KILN_LOG_WARN, "%s: %s", file->path, file->trouble);
-    }
 }
 
 /* "" where there is no absolute one, and in a program that has another user's rights. */
@@ -75,18 +74,34 @@ static void read_files(void)
     if (config.files[USER].path[0] != '\0') {
         kn_config_read(&config.files[USER], false);
     }
+    atomic_store(&config.unsaid,
+                 config.files[SYSTEM].trouble[0] != '\0' || config.files[USER].trouble[0] != '\0');
+}
+
+/* What hears the log may ask for a setting, so nothing is logged while the files are read. */
+static void use_files(void)
+{
+    (void)pthread_once(&config.once, read_files);
+    if (atomic_load_explicit(&config.unsaid, memory_order_relaxed) &&
+        atomic_exchange(&config.unsaid, false)) {
+        for (size_t i = 0; i < FILES; i++) {
+            if (config.files[i].trouble[0] != '\0') {
+                kn_log(KILN_LOG_WARN, "%s: %s", config.files[i].path, config.files[i].trouble);
+            }
+        }
+    }
 }
 
 const kn_config_file *kn_config_get(size_t index)
 {
-    (void)pthread_once(&config.once, read_files);
+    use_files();
     return index < FILES ? &config.files[index] : NULL;
 }
 
 const kn_config_file *kn_config_find(const char *variable, const kn_config_row **out_row)
 {
     size_t setting = 0;
-    (void)pthread_once(&config.once, read_files);
+    use_files();
     if (config.files[SYSTEM].text == NULL && config.files[USER].text == NULL) {
         return NULL;
     }
