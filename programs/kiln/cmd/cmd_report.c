@@ -62,7 +62,7 @@ static exit_code read_holdings(const cmd_context *context, const report_options 
     session_options session = options->session;
     kiln_runtime *runtime = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    if (holdings_read(cache, context->pool, held, &diag) != KILN_OK) {
+    if (holdings_read(cache, context->pool, context->console, held, &diag) != KILN_OK) {
         return cmd_fail_as(context, EXIT_CACHE, &diag);
     }
     if (!options->unreachable) {

@@ -278,7 +278,7 @@ static kiln_status gather_stats(const cmd_context *context, const stats_options 
         status = bypasses_read(cache, context->pool, &out->bypasses, diag);
     }
     if (status == KILN_OK && options->programs) {
-        status = holdings_read(cache, context->pool, &out->held, diag);
+        status = holdings_read(cache, context->pool, context->console, &out->held, diag);
     }
     out->with_programs = options->programs;
     out->root = kiln_cache_root(cache);
