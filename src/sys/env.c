@@ -7,9 +7,31 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "sys/config.h"
 
 /* As nanoseconds in 63 bits. */
 #define MAX_SECONDS (INT64_MAX / 1000000000)
+
+const char *kn_env_get(const char *name)
+{
+    const kn_config_row *row = NULL;
+    const char *value = kn_env_shell(name);
+    if (!kn_text_starts(name, "KILN_") || kn_config_find(name, &row) == NULL) {
+        return value;
+    }
+    return value == NULL || row->locked ? row->value : value;
+}
+
+void kn_env_describe(const char *name, char *out, size_t size)
+{
+    const kn_config_row *row = NULL;
+    const kn_config_file *file = kn_config_find(name, &row);
+    if (file != NULL && (row->locked || kn_env_shell(name) == NULL)) {
+        kn_text_putf(out, size, "%s:%u (%s)", file->path, row->line, name);
+    } else {
+        kn_text_putf(out, size, "environment variable %s", name);
+    }
+}
 
 static const char *value_of(const char *name)
 {
@@ -22,7 +44,7 @@ static kiln_status refuse_variable(const char *name, const char *value, const ch
 {
     char what[128];
     char fix[256];
-    kn_text_putf(what, sizeof what, "environment variable %s", name);
+    kn_env_describe(name, what, sizeof what);
     kn_text_putf(fix, sizeof fix, "set %s to %s, or unset it", name, expected);
     return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "\"%s\" is not %s", value, expected);
 }

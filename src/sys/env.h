@@ -5,14 +5,21 @@
 #define KILN_SYS_ENV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kiln/status.h"
 
-/* The value, or NULL if unset; NULL for any in a program that has the rights of another user than
- * its caller (setuid). Borrowed from the environment. An empty value counts as unset for
- * the parsed forms below. */
+/* The value, or NULL if unset. Of a variable of kiln's own, what a configuration file says where it
+ * is unset, or what the system's file locks (sys/config.h). Borrowed from the environment or the
+ * file. An empty value counts as unset for the parsed forms below. */
 const char *kn_env_get(const char *name);
+/* Of the environment alone: NULL for any variable in a program that has the rights of another user
+ * than its caller (setuid). */
+const char *kn_env_shell(const char *name);
+/* Where the value of kn_env_get is from, for messages: "environment variable KILN_TRUST", or
+ * "/etc/kiln.conf:3 (KILN_TRUST)". */
+void kn_env_describe(const char *name, char *out, size_t size);
 
 /* Whether any variable's name may begin with these two characters and one of `third`. False spares
  * asking for each of those that do, every one of which would look through them all; true says

@@ -7,7 +7,7 @@
 #include "sys/env.h"
 
 /* A program that runs with another user's rights does not do what its caller's variables say. */
-const char *kn_env_get(const char *name)
+const char *kn_env_shell(const char *name)
 {
 #ifdef __GLIBC__
     return secure_getenv(name);

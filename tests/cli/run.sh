@@ -24,7 +24,7 @@ mkdir "$folder/work" "$folder/home" "$folder/bin"
 ln -s "$program" "$folder/bin/kiln"
 export HOME="$folder/home" XDG_CACHE_HOME="$folder/home/.cache" KILN_CACHE_DIR="$folder/cache"
 export TERM=dumb LC_ALL=C KILN="$program" SOURCE_DIR="$source_dir"
-unset POCL_CACHE_DIR POCL_KERNEL_CACHE MESA_SHADER_CACHE_DIR CUDA_CACHE_PATH PYTHONDONTWRITEBYTECODE 2>/dev/null || true
+unset XDG_CONFIG_HOME NO_COLOR COLUMNS POCL_CACHE_DIR POCL_KERNEL_CACHE MESA_SHADER_CACHE_DIR CUDA_CACHE_PATH PYTHONDONTWRITEBYTECODE 2>/dev/null || true
 cd "$folder/work"
 
 t() {

@@ -155,6 +155,13 @@ static void a_wrong_password_is_let_be(void **state)
     assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
     assert_true(ks_own(cache).remote_errors >= 1);
     kiln_cache_destroy(cache);
+    const kiln_remote_report report = check(url);
+    assert_true(report.reachable); /* it answers that it does not know who asks */
+    assert_false(report.readable || report.writable || report.leases);
+    assert_non_null(strstr(report.why, "WRONGPASS"));
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?" PATIENT, f->server.port);
+    assert_true(check(url).reachable);
+    assert_non_null(strstr(check(url).takes, "code for GPUs"));
 }
 
 /* --- trust ------------------------------------------------------------------------------------ */

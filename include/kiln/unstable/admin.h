@@ -104,6 +104,22 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
                                                               kiln_bypass_fn *visit, void *user,
                                                               kiln_diag *diag);
 
+/* What kiln_cache_prune would remove with these options now: only counted, in a cache that is only
+ * read, too. Temporary files are not looked at.
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: as kiln_cache_prune, but for KILN_E_UNSUPPORTED. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune_plan(kiln_cache *cache,
+                                                           const kiln_prune_options *options,
+                                                           kiln_prune_result *out_result,
+                                                           kiln_diag *diag);
+
+/* Sets the counters of kiln_cache_totals to zero; what other processes add meanwhile is kept.
+ * Entries, and the list of kiln_cache_walk_bypasses, stay.
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_E_UNAVAILABLE without a disk tier, KILN_E_UNSUPPORTED when read-only, KILN_E_BUSY,
+ * KILN_E_IO. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_zero_totals(kiln_cache *cache, kiln_diag *diag);
+
 KILN_END_DECLS
 
 #endif

@@ -42,6 +42,8 @@ typedef struct cli_command {
     X(tune)                                                                                        \
     X(explain)                                                                                     \
     X(stats)                                                                                       \
+    X(config)                                                                                      \
+    X(cache)                                                                                       \
     X(report)                                                                                      \
     X(ls)                                                                                          \
     X(show)                                                                                        \

@@ -16,7 +16,8 @@ static bool print_removal_json(const kiln_prune_result *result)
     return out_json(stdout, root);
 }
 
-exit_code removal_tell(const cmd_context *context, const kiln_prune_result *result, bool json)
+exit_code removal_tell(const cmd_context *context, const kiln_prune_result *result, bool dry,
+                       bool json)
 {
     if (json) {
         return print_removal_json(result) ? EXIT_FINE : cmd_no_memory(context);
@@ -26,8 +27,9 @@ exit_code removal_tell(const cmd_context *context, const kiln_prune_result *resu
     if (removed == NULL || seen == NULL) {
         return cmd_no_memory(context);
     }
-    (void)printf("removed %" PRIu64 " of %" PRIu64 " entries, %s of %s", result->entries_removed,
-                 result->entries_seen, removed, seen);
+    (void)printf("%s %" PRIu64 " of %" PRIu64 " entries, %s of %s",
+                 dry ? "would remove" : "removed", result->entries_removed, result->entries_seen,
+                 removed, seen);
     if (result->temporaries_removed > 0) {
         (void)printf(", and %" PRIu64 " leftover temporary %s", result->temporaries_removed,
                      result->temporaries_removed == 1 ? "file" : "files");

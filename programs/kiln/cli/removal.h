@@ -6,6 +6,8 @@
 
 #include "cli/cmd.h"
 
-exit_code removal_tell(const cmd_context *context, const kiln_prune_result *result, bool json);
+/* `dry`: nothing was removed. */
+exit_code removal_tell(const cmd_context *context, const kiln_prune_result *result, bool dry,
+                       bool json);
 
 #endif

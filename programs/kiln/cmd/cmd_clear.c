@@ -23,7 +23,7 @@ static exit_code run_clear(const cmd_context *context, void *fields, const opt_l
     if (kiln_cache_clear(cache, &result, &diag) != KILN_OK) {
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
-        code = removal_tell(context, &result, options->session.json);
+        code = removal_tell(context, &result, false, options->session.json);
     }
     kiln_cache_destroy(cache);
     return code;

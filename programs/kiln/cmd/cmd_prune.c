@@ -1,4 +1,6 @@
 /* kiln prune: removes entries by age, size and target, and those that nothing here asks for. */
+#include <kiln/unstable/admin.h>
+
 #include "cli/chosen_target.h"
 #include "cli/removal.h"
 #include "cli/session.h"
@@ -23,7 +25,7 @@ static const opt_spec specs[] = {{"max-age", 0, OPT_DURATION, offsetof(prune_opt
                                   NULL,
                                   "remove what was made for drivers and devices that are gone"},
                                  {"dry-run", 0, OPT_FLAG, offsetof(prune_options, dry_run), NULL,
-                                  "with --unreachable: only report what would be removed"},
+                                  "only report what would be removed"},
                                  SESSION_CACHE_ROW(prune_options),
                                  SESSION_JSON_ROW(prune_options),
                                  OPT_END};
@@ -36,10 +38,6 @@ static kiln_status check_prune_options(const prune_options *options, kiln_diag *
     if (options->unreachable && bounds) {
         return kiln_diag_set(diag, KILN_E_INVALID, "prune twice", "--unreachable",
                              "it cannot be combined with --max-age, --max-size and --target");
-    }
-    if (options->dry_run && !options->unreachable) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "run `kiln ls` to list the entries", "--dry-run",
-                             "it can be used with --unreachable only");
     }
     return bounds || options->unreachable
                ? KILN_OK
@@ -72,7 +70,9 @@ static exit_code run_prune(const cmd_context *context, void *fields, const opt_l
     } else if (!options->max_age.given) {
         prune.max_bytes = 0;
     }
-    exit_code code = session_open_disk_to_write(context, &options->session, &cache);
+    exit_code code = options->dry_run
+                         ? session_open_disk(context, &options->session, &cache)
+                         : session_open_disk_to_write(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }
@@ -81,10 +81,11 @@ static exit_code run_prune(const cmd_context *context, void *fields, const opt_l
         kiln_cache_destroy(cache);
         return code;
     }
-    if (kiln_cache_prune(cache, &prune, &result, &diag) != KILN_OK) {
+    if ((options->dry_run ? kiln_cache_prune_plan : kiln_cache_prune)(cache, &prune, &result,
+                                                                      &diag) != KILN_OK) {
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
-        code = removal_tell(context, &result, options->session.json);
+        code = removal_tell(context, &result, options->dry_run, options->session.json);
     }
     kiln_cache_destroy(cache);
     return code;

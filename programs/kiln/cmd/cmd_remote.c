@@ -35,7 +35,7 @@ static void add_remote_json(remote_work *work, const kiln_remote_report *report)
     out_json_set(&one, "writable", json_boolean(report->writable));
     out_json_set(&one, "leases", json_boolean(report->leases));
     out_json_set(&one, "latency_ms",
-                 report->reachable ? out_json_ms(report->latency_ns) : json_null());
+                 report->latency_ns > 0 ? out_json_ms(report->latency_ns) : json_null());
     out_json_set(&one, "clock_ahead_ms",
                  report->reachable && report->has_clock
                      ? out_json_real((double)report->clock_ahead_ns / 1e6)
@@ -65,7 +65,7 @@ static kiln_status print_remote(void *user, const kiln_remote_report *report)
     out_pair(stdout, "  writable", "%s", yes_or_no(report->writable));
     out_pair(stdout, "  leases", "%s", yes_or_no(report->leases));
     out_pair(stdout, "  takes", "%s", report->takes);
-    if (report->reachable) {
+    if (report->latency_ns > 0) {
         out_pair(stdout, "  latency", "%.3f ms", (double)report->latency_ns / 1e6);
     }
     if (report->reachable && report->has_clock) {

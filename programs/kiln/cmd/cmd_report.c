@@ -33,8 +33,11 @@ static exit_code finish_report(const cmd_context *context, const report_options 
     if (options->session.json) {
         return out_json(stdout, report) ? EXIT_FINE : cmd_no_memory(context);
     }
-    return page_write(report, options->html, &diag) == KILN_OK ? EXIT_FINE
-                                                               : cmd_fail(context, &diag);
+    if (page_write(report, options->html, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    console_note(context->console, "report: %s is written: open it in a browser", options->html);
+    return EXIT_FINE;
 }
 
 static exit_code report_metrics(const cmd_context *context, const report_options *options,
@@ -59,7 +62,7 @@ static exit_code read_holdings(const cmd_context *context, const report_options 
     session_options session = options->session;
     kiln_runtime *runtime = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    if (holdings_read(cache, context->pool, held, &diag) != KILN_OK) {
+    if (holdings_read(cache, context->pool, context->console, held, &diag) != KILN_OK) {
         return cmd_fail_as(context, EXIT_CACHE, &diag);
     }
     if (!options->unreachable) {

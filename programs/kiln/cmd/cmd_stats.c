@@ -4,16 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
+
 #include "cli/bypasses.h"
 #include "cli/host.h"
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
 #include "cli/stats_metrics.h"
+#include "cli/stats_since.h"
+#include "page/holdings.h"
 
 typedef struct stats_options {
     session_options session;
-    bool openmetrics, timestamps, all;
+    bool openmetrics, timestamps, all, zero, programs;
+    const char *since;
 } stats_options;
 
 static const opt_spec specs[] = {
@@ -22,6 +27,12 @@ static const opt_spec specs[] = {
     {"timestamps", 0, OPT_FLAG, offsetof(stats_options, timestamps), NULL,
      "with --openmetrics: the time of each sample, for a file that is appended to"},
     {"all", 'a', OPT_FLAG, offsetof(stats_options, all), NULL, "list the counters that are 0, too"},
+    {"since", 0, OPT_TEXT, offsetof(stats_options, since), "FILE",
+     "count from what kiln stats --json wrote to FILE"},
+    {"programs", 'p', OPT_FLAG, offsetof(stats_options, programs), NULL,
+     "list the programs that took longest to compile, too"},
+    {"zero", 'z', OPT_FLAG, offsetof(stats_options, zero), NULL,
+     "set the counters to zero, after they are printed"},
     SESSION_CACHE_ROW(stats_options),
     SESSION_JSON_ROW(stats_options),
     OPT_END};
@@ -96,6 +107,8 @@ typedef struct stats_shown {
     temporaries unfinished;
     uint64_t counters[KILN_COUNTERS];
     cli_bypasses bypasses;
+    bool with_programs;
+    holdings held;
 } stats_shown;
 
 /* What was compiled without the cache being asked is in no rate: it has a paragraph of its own. */
@@ -158,6 +171,60 @@ static bool print_stats_text(const cmd_context *context, const stats_shown *show
     return true;
 }
 
+/* --- programs --------------------------------------------------------------------------------- */
+
+enum { PROGRAMS_SHOWN = 20 };
+
+static bool print_programs_text(cli_pool *pool, const holdings *held)
+{
+    static const out_column columns[] = {
+        {"program", false}, {"stage", false}, {"compile", true}, {"size", true}, {"used", false}};
+    out_table table;
+    size_t shown = 0, programs = 0;
+    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < held->count; i++) {
+        const held_entry *entry = &held->entries[i];
+        programs += !entry->note;
+        if (!entry->note && shown < PROGRAMS_SHOWN) {
+            const char *cells[] = {entry->name, entry->stage, out_time(pool, entry->compile_ns),
+                                   out_bytes(pool, entry->stored_size),
+                                   out_ago(pool, entry->used_ns)};
+            out_table_add(&table, cells);
+            shown++;
+        }
+    }
+    (void)putchar('\n');
+    if (shown > 0 && !out_table_print(&table, stdout)) {
+        return false;
+    }
+    if (programs > shown) {
+        (void)printf("and %zu more\n", programs - shown);
+    }
+    return true;
+}
+
+static json_t *programs_json(const holdings *held)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < held->count; i++) {
+        const held_entry *entry = &held->entries[i];
+        if (!entry->note) {
+            char key[KILN_KEY_TEXT_SIZE];
+            json_t *row = json_object();
+            kiln_key_format(&entry->key, key);
+            out_json_set(&row, "name", out_json_text(entry->name));
+            out_json_set(&row, "stage", out_json_text(entry->stage));
+            out_json_set(&row, "key", out_json_text(key));
+            out_json_set(&row, "compile_ms", out_json_ms(entry->compile_ns));
+            out_json_set(&row, "stored_bytes", out_json_u64(entry->stored_size));
+            out_json_append(&rows, row);
+        }
+    }
+    return rows;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
 static json_t *bypasses_json(const cli_bypasses *bypasses)
 {
     json_t *list = json_array();
@@ -191,7 +258,48 @@ static bool print_stats_json(const stats_shown *shown)
     }
     out_json_set(&root, "counters", list);
     out_json_set(&root, "bypasses", bypasses_json(&shown->bypasses));
+    if (shown->with_programs) {
+        out_json_set(&root, "programs", programs_json(&shown->held));
+    }
     return out_json(stdout, root);
+}
+
+static kiln_status gather_stats(const cmd_context *context, const stats_options *options,
+                                kiln_cache *cache, stats_shown *out, kiln_diag *diag)
+{
+    kiln_status status = kiln_cache_totals(cache, out->counters, KILN_COUNTERS, diag);
+    if (status == KILN_OK && options->since != NULL) {
+        status = stats_since(options->since, out->counters, diag);
+    }
+    if (status == KILN_OK) {
+        status = listing_make(cache, NULL, context->pool, &out->listing, diag);
+    }
+    if (status == KILN_OK) {
+        status = bypasses_read(cache, context->pool, &out->bypasses, diag);
+    }
+    if (status == KILN_OK && options->programs) {
+        status = holdings_read(cache, context->pool, context->console, &out->held, diag);
+    }
+    out->with_programs = options->programs;
+    out->root = kiln_cache_root(cache);
+    kiln_cache_temporaries(cache, &out->unfinished.files, &out->unfinished.bytes);
+    return status;
+}
+
+static bool print_stats(const cmd_context *context, const stats_options *options,
+                        const stats_shown *shown)
+{
+    if (options->openmetrics) {
+        stats_print_metrics(stdout, shown->root, options->timestamps ? host_wall() : 0,
+                            shown->listing.count, shown->listing.disk_bytes, shown->counters,
+                            &shown->bypasses);
+        return true;
+    }
+    if (options->session.json) {
+        return print_stats_json(shown);
+    }
+    return print_stats_text(context, shown, options->all) &&
+           (!options->programs || print_programs_text(context->pool, &shown->held));
 }
 
 static exit_code run_stats(const cmd_context *context, void *fields, const opt_list *arguments)
@@ -206,27 +314,20 @@ static exit_code run_stats(const cmd_context *context, void *fields, const opt_l
                             "it can be used with --openmetrics only");
         return cmd_fail(context, &diag);
     }
-    exit_code code = session_open_disk(context, &options->session, &cache);
+    exit_code code = options->zero ? session_open_disk_to_write(context, &options->session, &cache)
+                                   : session_open_disk(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }
-    if (kiln_cache_totals(cache, shown.counters, KILN_COUNTERS, &diag) != KILN_OK ||
-        listing_make(cache, NULL, context->pool, &shown.listing, &diag) != KILN_OK ||
-        bypasses_read(cache, context->pool, &shown.bypasses, &diag) != KILN_OK) {
-        code = cmd_fail_as(context, EXIT_CACHE, &diag);
+    const kiln_status status = gather_stats(context, options, cache, &shown, &diag);
+    if (status != KILN_OK) {
+        code = status == KILN_E_INVALID ? cmd_fail(context, &diag)
+                                        : cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
-        bool good = true;
-        shown.root = kiln_cache_root(cache);
-        kiln_cache_temporaries(cache, &shown.unfinished.files, &shown.unfinished.bytes);
-        if (options->openmetrics) {
-            stats_print_metrics(stdout, shown.root, options->timestamps ? host_wall() : 0,
-                                shown.listing.count, shown.listing.disk_bytes, shown.counters,
-                                &shown.bypasses);
-        } else {
-            good = options->session.json ? print_stats_json(&shown)
-                                         : print_stats_text(context, &shown, options->all);
-        }
-        code = good ? EXIT_FINE : cmd_no_memory(context);
+        code = print_stats(context, options, &shown) ? EXIT_FINE : cmd_no_memory(context);
+    }
+    if (code == EXIT_FINE && options->zero && kiln_cache_zero_totals(cache, &diag) != KILN_OK) {
+        code = cmd_fail_as(context, EXIT_CACHE, &diag);
     }
     kiln_cache_destroy(cache);
     return code;
@@ -241,7 +342,8 @@ const cli_command cmd_stats = {
         "are left out unless --all is given. A hit is a binary that was found: in this process's\n"
         "memory, on disk, in a pack (KILN_PACKS) or in a remote (KILN_REMOTE). A note is what "
         "kiln\n"
-        "keeps for itself: the headers that a source includes, the compilers that are installed.",
+        "keeps for itself: the headers that a source includes, the compilers that are installed.\n"
+        "With --since the counters are those since an earlier `kiln stats --json`.",
     .options = specs,
     .options_size = sizeof(stats_options),
     .run = run_stats,

@@ -90,6 +90,15 @@ static bool leave_out(doctor_problems *problems, kiln_diag *diag)
     return known && host_set_variable(name, NULL);
 }
 
+static kiln_status check_file(void *user, const char *path, bool present, const char *trouble)
+{
+    (void)present;
+    if (*trouble != '\0') {
+        doctor_problem_add(user, EXIT_USAGE, path, trouble, "correct the file; see kiln config");
+    }
+    return KILN_OK;
+}
+
 static kiln_status read_cache_options(kiln_diag *diag)
 {
     kiln_cache_options options = {0};
@@ -151,7 +160,7 @@ static void check_number(doctor_problems *problems, const char *name)
 /* --- what is set ------------------------------------------------------------------------------ */
 
 /* URLs without the names and passwords before their '@': what the doctor says is shown around. */
-static char *hide_secrets(cli_pool *pool, const char *urls)
+char *doctor_settings_hide(cli_pool *pool, const char *urls)
 {
     char *shown = pool_text(pool, "", 0);
     for (const char *at = urls; shown != NULL && *at != '\0';) {
@@ -186,8 +195,12 @@ static kiln_status keep_setting(void *user, const kiln_setting *setting)
         return KILN_OK;
     }
     const bool urls = strcmp(setting->name, "KILN_REMOTE") == 0;
-    const char *value = urls ? hide_secrets(pool, setting->value) : setting->value;
-    const char *line = value != NULL ? pool_format(pool, "%s=%s", setting->name, value) : NULL;
+    const char *value = urls ? doctor_settings_hide(pool, setting->value) : setting->value;
+    const char *line =
+        value != NULL
+            ? pool_format(pool, "%s=%s%s%s%s", setting->name, value, setting->line > 0 ? " (" : "",
+                          setting->line > 0 ? setting->origin : "", setting->line > 0 ? ")" : "")
+            : NULL;
     list->settings->lines[list->settings->count] = line;
     list->settings->count += line != NULL;
     return line != NULL ? KILN_OK : KILN_E_NOMEM;
@@ -206,6 +219,7 @@ void doctor_settings_examine(doctor_problems *problems, doctor_settings *out_set
     problems->failed = problems->failed || kiln_settings_walk(keep_setting, &list) != KILN_OK ||
                        kiln_settings_walk(note_name, &known) != KILN_OK;
     host_each_variable(check_name, &known);
+    problems->failed = kiln_settings_files(check_file, problems) != KILN_OK || problems->failed;
     check_options(problems, read_cache_options);
     check_options(problems, read_runtime_options);
     check_words(problems, "KILN_LOG", levels, "set it to off, error, warn, info or debug");

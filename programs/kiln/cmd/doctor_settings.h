@@ -18,4 +18,7 @@ typedef struct doctor_settings {
 void doctor_settings_examine(doctor_problems *problems, doctor_settings *out_settings);
 void doctor_settings_print(const doctor_settings *settings);
 
+/* A copy of a list of URLs without the names and passwords before their '@'. NULL: no memory. */
+char *doctor_settings_hide(cli_pool *pool, const char *urls);
+
 #endif

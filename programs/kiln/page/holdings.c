@@ -46,8 +46,9 @@ static int compare_cost(const void *left, const void *right)
 }
 
 static kiln_status hold_entries(kiln_cache *cache, const cli_listing *listing, cli_pool *pool,
-                                holdings *out, kiln_diag *diag)
+                                cli_console *console, holdings *out, kiln_diag *diag)
 {
+    enum { STEP = 256 };
     out->entries = pool_array(pool, listing->count + 1, sizeof(*out->entries));
     if (out->entries == NULL) {
         return diag_no_memory(diag, "reading the cache's entries");
@@ -57,6 +58,9 @@ static kiln_status hold_entries(kiln_cache *cache, const cli_listing *listing, c
         held_entry *entry = &out->entries[out->count];
         holding h = {pool, entry};
         kiln_key key;
+        if (i % STEP == 0) {
+            console_progress(console, i, listing->count, "entries", 0.0);
+        }
         kiln_status status = kiln_key_parse(from->key, &key, diag);
         status = status == KILN_OK ? kiln_cache_inspect(cache, &key, hold_entry, &h, diag) : status;
         if (status == KILN_E_NOMEM) {
@@ -73,21 +77,23 @@ static kiln_status hold_entries(kiln_cache *cache, const cli_listing *listing, c
         kiln_cache_uses(cache, &key, 1, &entry->uses, NULL);
         out->count++;
     }
+    console_progress_end(console);
     if (out->count > 1) {
         qsort(out->entries, out->count, sizeof(*out->entries), compare_cost);
     }
     return KILN_OK;
 }
 
-kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, holdings *out_holdings,
-                          kiln_diag *diag)
+kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, cli_console *console,
+                          holdings *out_holdings, kiln_diag *diag)
 {
     cli_listing listing;
     memset(out_holdings, 0, sizeof(*out_holdings));
     out_holdings->root = kiln_cache_root(cache);
     kiln_status status = kiln_cache_totals(cache, out_holdings->counters, KILN_COUNTERS, diag);
     status = status == KILN_OK ? listing_make(cache, NULL, pool, &listing, diag) : status;
-    status = status == KILN_OK ? hold_entries(cache, &listing, pool, out_holdings, diag) : status;
+    status = status == KILN_OK ? hold_entries(cache, &listing, pool, console, out_holdings, diag)
+                               : status;
     if (status == KILN_OK) {
         out_holdings->disk_bytes = listing.disk_bytes;
         status = bypasses_read(cache, pool, &out_holdings->bypasses, diag);

@@ -6,6 +6,7 @@
 #include <kiln/runtime.h>
 
 #include "cli/bypasses.h"
+#include "cli/console.h"
 #include "cli/listing.h"
 
 typedef struct held_entry {
@@ -34,9 +35,9 @@ typedef struct holdings {
     size_t left_alone_count;
 } holdings;
 
-/* Reads all entries of `cache`. */
-kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, holdings *out_holdings,
-                          kiln_diag *diag);
+/* Reads all entries of `cache`, with a bar on the console. */
+kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, cli_console *console,
+                          holdings *out_holdings, kiln_diag *diag);
 /* Asks the drivers of `runtime` and marks what none of them is. */
 kiln_status holdings_ask(holdings *held, kiln_runtime *runtime, cli_pool *pool, kiln_diag *diag);
 

@@ -71,6 +71,25 @@ kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *option
     return status;
 }
 
+kiln_status kiln_cache_prune_plan(kiln_cache *cache, const kiln_prune_options *options,
+                                  kiln_prune_result *out_result, kiln_diag *diag)
+{
+    kiln_prune_options room;
+    kiln_prune_result result;
+    kn_cache_check_fork(cache);
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_prune_result), out_result, &result, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    options = kn_sized_view(KN_SIZED(kiln_prune_options), options, &room, diag);
+    status = options != NULL ? kn_cache_need_disk(cache, false, diag) : KILN_E_INVALID;
+    if (status == KILN_OK) {
+        status = kn_disk_prune_plan(cache->disk, options, &result, diag);
+    }
+    kn_sized_end(KN_SIZED(kiln_prune_result), &result, out_result);
+    return status;
+}
+
 kiln_status kiln_cache_clear(kiln_cache *cache, kiln_prune_result *out_result, kiln_diag *diag)
 {
     kiln_prune_result result;

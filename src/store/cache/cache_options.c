@@ -43,9 +43,9 @@ static kiln_status read_directory(const char *name, const char **out_path, kiln_
         return KILN_OK;
     }
     if (!kn_path_is_absolute(path)) {
-        char fix[64], what[64];
+        char fix[64], what[128];
         kn_text_putf(fix, sizeof fix, "set %s to an absolute path", name);
-        kn_text_putf(what, sizeof what, "environment variable %s", name);
+        kn_env_describe(name, what, sizeof what);
         return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "\"%s\" is a relative path", path);
     }
     *out_path = path;

@@ -36,6 +36,28 @@ uint64_t kiln_cache_counter(const kiln_cache *cache, uint32_t counter)
                : 0;
 }
 
+/* Adds what makes them zero, as any other addition: what others add meanwhile is not lost. */
+kiln_status kiln_cache_zero_totals(kiln_cache *cache, kiln_diag *diag)
+{
+    uint64_t values[KILN_COUNTERS];
+    kn_cache_check_fork(cache);
+    kiln_status status = kn_cache_need_disk(cache, true, diag);
+    if (status == KILN_OK) {
+        status = kiln_cache_totals(cache, values, KILN_COUNTERS, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < KILN_COUNTERS; i++) {
+        kn_stats_add(cache->stats, (enum kn_counter)i, 0 - values[i]);
+    }
+    status = kn_stats_flush(cache->stats, KN_CACHE_PATIENCE, NULL, diag);
+    return status == KILN_OK || diag == NULL || diag->status != KILN_OK
+               ? status
+               : kiln_diag_set(diag, status, "try again", "setting the counters to zero",
+                               "other processes hold them");
+}
+
 kiln_status kiln_cache_totals(kiln_cache *cache, uint64_t *out_values, size_t count,
                               kiln_diag *diag)
 {

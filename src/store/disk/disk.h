@@ -164,6 +164,10 @@ kn_disk_temporaries kn_disk_count_temporaries(const kn_disk *disk);
 kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool everything,
                           kiln_prune_result *out_result, kiln_diag *diag);
 
+/* What it would remove. */
+kiln_status kn_disk_prune_plan(kn_disk *disk, const kiln_prune_options *options,
+                               kiln_prune_result *out_result, kiln_diag *diag);
+
 kiln_status kn_disk_walk(kn_disk *disk, const char *target, kiln_entry_fn *visit, void *user,
                          kiln_diag *diag);
 kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *visit, void *user,

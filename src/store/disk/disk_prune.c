@@ -118,3 +118,22 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
     kn_victims_deinit(&list);
     return status;
 }
+
+kiln_status kn_disk_prune_plan(kn_disk *disk, const kiln_prune_options *options,
+                               kiln_prune_result *out_result, kiln_diag *diag)
+{
+    kn_victims list;
+    kn_victims_removed removed = {0};
+    kiln_status status = kn_victims_list(disk, options->target, -1, KN_VICTIMS_BY_USE, &list, diag);
+    *out_result = (kiln_prune_result){.entries_seen = list.count, .bytes_seen = list.bytes};
+    if (status == KILN_OK || status == KILN_E_IO) {
+        kn_victims_bounds limit = bounds_of(options, list.now_ns);
+        limit.only_counts = true;
+        (void)kn_victims_remove(disk, &list, &limit, &removed, NULL);
+        out_result->entries_removed = removed.entries;
+        out_result->bytes_removed = removed.bytes;
+    }
+    kn_disk_ticker_end(&list.ticker);
+    kn_victims_deinit(&list);
+    return status;
+}

@@ -114,14 +114,25 @@ static bool will_do(const kn_victims_bounds *limit, uint64_t bytes, uint64_t fil
            kn_clock_now() >= limit->until_ns;
 }
 
+static kiln_status remove_victim(kn_disk *disk, const kn_victims *list, const kn_victim *item,
+                                 kn_file *losses, kiln_diag *diag)
+{
+    char path[KN_DISK_PATH];
+    kn_disk_entry_path(disk, list->names[item->target], &item->key, path);
+    const kiln_status status = kn_file_remove(path, diag);
+    if (status == KILN_OK) {
+        kn_losses_note(losses, &item->key, KN_LOSS_EVICTED);
+    }
+    return status;
+}
+
 kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_bounds *limit,
                               kn_victims_removed *out_removed, kiln_diag *diag)
 {
-    char path[KN_DISK_PATH];
     uint64_t bytes = list->bytes, files = list->count;
     kiln_status failure = KILN_OK;
     *out_removed = (kn_victims_removed){0};
-    kn_file *losses = list->count > 0 ? kn_losses_open(disk->root) : NULL;
+    kn_file *losses = list->count > 0 && !limit->only_counts ? kn_losses_open(disk->root) : NULL;
     for (size_t i = 0; i < list->count; i++) {
         const kn_victim *item = &list->items[i];
         kn_disk_tick(&list->ticker);
@@ -135,13 +146,14 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
         if (limit->spare_pinned && kn_disk_is_pinned(disk, &item->key)) {
             continue;
         }
-        kn_disk_entry_path(disk, list->names[item->target], &item->key, path);
-        kiln_status status = kn_file_remove(path, failure == KILN_OK ? diag : NULL);
+        const kiln_status status =
+            limit->only_counts
+                ? KILN_OK
+                : remove_victim(disk, list, item, losses, failure == KILN_OK ? diag : NULL);
         if (status == KILN_OK) {
             out_removed->entries++;
             out_removed->bytes += item->weight;
             out_removed->young_bytes += is_young(list, item) ? item->weight : 0;
-            kn_losses_note(losses, &item->key, KN_LOSS_EVICTED);
         } else if (status != KILN_MISS) {
             failure = status;
             continue; /* it still takes its room */

@@ -41,6 +41,7 @@ typedef struct kn_victims_bounds {
     uint64_t bytes, files;
     int64_t used_after_ns; /* INT64_MIN: any age */
     bool spare_pinned;
+    bool only_counts; /* and removes nothing */
     /* From this moment on (kn_clock_now; 0: never) these bounds do. Age does not count then. */
     uint64_t until_ns;
     uint64_t then_bytes, then_files;

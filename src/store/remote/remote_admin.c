@@ -35,14 +35,14 @@ static bool note_outcome(inspection *i, kiln_status status, const char *doing)
     return status == KILN_OK;
 }
 
-static bool ping_inspected(inspection *i)
+static bool ping_inspected(inspection *i, kiln_status *out_status)
 {
     const kiln_remote_module_ops *ops = i->remote->ops;
     for (int n = 0; n < 3; n++) {
         int64_t clock = 0;
         const uint64_t start = kn_clock_now();
-        if (!note_outcome(i, ops->ping(i->session.connection, &i->session.call, &clock),
-                          "querying it")) {
+        *out_status = ops->ping(i->session.connection, &i->session.call, &clock);
+        if (!note_outcome(i, *out_status, "querying it")) {
             return false;
         }
         const uint64_t took = kn_clock_now() - start;
@@ -96,8 +96,10 @@ static void inspect_remote(kn_remote *remote, kiln_remote_report *report)
     }
     kn_remote_key_name(&key, i.name);
     kiln_status status = kn_remote_enter(remote, remote->url.upload_ms, &i.session);
-    if (note_outcome(&i, status, "connecting") && ping_inspected(&i)) {
-        report->reachable = true;
+    /* A server that answers with an error, such as a password that is missing, is there. */
+    const bool answers = note_outcome(&i, status, "connecting") && ping_inspected(&i, &status);
+    report->reachable = answers || status == KILN_E_IO;
+    if (answers) {
         report->leases = (remote->ops->caps & KILN_REMOTE_LEASES) != 0 &&
                          remote->url.lease_ms > 0 && remote->url.reads && remote->url.writes;
         read_and_write(&i);

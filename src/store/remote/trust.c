@@ -36,9 +36,10 @@ kiln_status kn_trust_open(kn_trust *out_trust, kiln_diag *diag)
     } else if (policy != NULL && strcmp(policy, "any") == 0) {
         out_trust->policy = KN_TRUST_ANY;
     } else if (policy != NULL && policy[0] != '\0') {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to signed, local or any",
-                             "environment variable KILN_TRUST", "\"%.40s\" is not a trust policy",
-                             policy);
+        char what[128];
+        kn_env_describe("KILN_TRUST", what, sizeof what);
+        return kiln_diag_set(diag, KILN_E_INVALID, "set it to signed, local or any", what,
+                             "\"%.40s\" is not a trust policy", policy);
     }
     return kn_signer_create(own, others, &out_trust->signer, diag);
 }

@@ -34,7 +34,7 @@ static const char *keep_text(const char *text)
     return value != NULL ? value->text : NULL;
 }
 
-const char *kn_env_get(const char *name)
+const char *kn_env_shell(const char *name)
 {
     wchar_t *wide_name = kn_wide(name);
     const char *kept = NULL;

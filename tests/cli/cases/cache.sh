@@ -59,6 +59,29 @@ t $run
 t clear
 t ls
 t clear --json
+# What prune would remove, where the cache is, and counters since then.
+t $run
+t prune --max-size 0 --dry-run
+t prune --max-age 1d --dry-run --json
+KILN_READONLY=1 t prune --target fake-0 --dry-run
+t prune --dry-run
+t cache dir
+t cache size
+t cache size --json
+t cache place
+"$KILN" stats --json >then.json
+t $run
+t stats --since then.json
+t stats --since saxpy.fake
+t stats --programs
+"$KILN" stats --programs --json | sed -n '/"programs"/,$p'
+"$KILN" stats --zero >/dev/null
+t stats
+t $run
+t stats --since then.json
+"$KILN" stats --json | grep '"hits_disk"\|"misses"'
+KILN_READONLY=1 t stats --zero
+t clear
 # Without a disk tier the command that looks into it says so; the one that runs goes on.
 KILN_NO_CACHE=1
 export KILN_NO_CACHE

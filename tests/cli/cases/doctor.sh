@@ -48,7 +48,7 @@ echo "-- broken variables"
 "$KILN" key generate key.pem >trusted
 printf 'nonsense\n' >bad.keys
 examine() {
-    "$KILN" doctor --backend fake "$@" 2>&1 | sed -n '/^Remotes/,/^Drivers/p; /^Environment/,$p' | grep -v '^Drivers'
+    "$KILN" doctor --backend fake 2>&1 | sed -n '/^Remotes/,/^Drivers/p; /^Environment/,$p' | grep -v '^Drivers'
     "$KILN" doctor --backend fake >/dev/null 2>&1
     echo "[$?]"
 }

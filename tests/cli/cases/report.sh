@@ -59,3 +59,5 @@ for file in cut quote negative time other nul empty missing; do
     t report --html fleet.html --metrics one.prom $file.prom
 done
 cmp fleet.html before.html && echo 'the page stays'
+# The path is printed on a terminal, or with KILN_LOG=info.
+KILN_LOG=info "$KILN" report --html written.html 2>&1 | grep written

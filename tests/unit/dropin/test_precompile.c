@@ -181,7 +181,7 @@ static void an_opencl_program_is_compiled_ahead(void **state)
         expect(0,
                START(NULL, "one", KILN_COMMAND, "compile", "--drop-in", "@scale.cl", "-b", "opencl",
                      "-DMORE=2", "-I", "@", "-X", "-cl-mad-enable", "-e", "scale"),
-               i == 0 ? "0 hits, 1 compiled" : "1 hits, 0 compiled");
+               i == 0 ? "0 hits, 1 compiled" : "1 hit, 0 compiled");
     }
     expect(0, START(NULL, "one", program_path, "opencl", "@scale.cl", options),
            "KILN_OK compiles=0 hits=1");
