@@ -1,10 +1,11 @@
 #!/bin/sh
-# twice.sh KILN PROGRAM: runs an example twice on one cache; the second run must compile nothing.
+# twice.sh KILN PROGRAM: runs an example twice on one cache; the second run must compile nothing. What PoCL compiles is stored
+# on request: KILN_CAPTURE.
 set -u
 KILN_CACHE_DIR=$(mktemp -d) || exit 1
 export KILN_CACHE_DIR
 trap 'rm -rf "$KILN_CACHE_DIR"' EXIT
-"$2" || exit $?
+KILN_CAPTURE=1 "$2" || exit $?
 first=$("$1" stats --json) || exit 1
 "$2" || exit $?
 second=$("$1" stats --json) || exit 1

@@ -448,6 +448,7 @@ static void print_fish(void)
                "    test (count (commandline -opc)) = $argv[1]\n"
                "end\n"
                "complete -c kiln -f\n"
+               "complete -c kiln -l color -x -a 'auto always never' -d color\n"
                "complete -c kiln -s h -l help -d 'show a page of help'");
     for (const cli_command *const *command = cmd_list(); *command != NULL; command++) {
         fish_command(*command);
