@@ -412,6 +412,7 @@ kiln_status kiln_dropin_explain(kiln_runtime *runtime, const char *target,
                                 const kiln_source *source, kiln_explanation_fn *visit, void *user,
                                 kiln_diag *diag)
 {
-    ahead job = {.visit = visit, .user = user};
+    kiln_build_info unused = {.struct_size = sizeof(unused)};
+    ahead job = {.source = source, .info = &unused, .visit = visit, .user = user};
     return serve_source(runtime, target, source, &job, diag);
 }

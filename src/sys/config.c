@@ -108,13 +108,12 @@ const kn_config_file *kn_config_find(const char *variable, const kn_config_row *
     while (setting < KN_SETTINGS && strcmp(kn_setting_variable(setting), variable) != 0) {
         setting++;
     }
-    for (size_t i = FILES; setting < KN_SETTINGS && i-- > 0;) {
-        const kn_config_row *system = &config.files[SYSTEM].rows[setting];
-        const kn_config_row *row = &config.files[i].rows[setting];
-        if (row->value != NULL && (i == SYSTEM || !system->locked)) {
-            *out_row = row;
-            return &config.files[i];
-        }
+    if (setting == KN_SETTINGS) {
+        return NULL;
     }
-    return NULL;
+    const kn_config_row *system = &config.files[SYSTEM].rows[setting];
+    const kn_config_row *user = &config.files[USER].rows[setting];
+    const bool is_users = user->value != NULL && !system->locked;
+    *out_row = is_users ? user : system;
+    return (*out_row)->value != NULL ? &config.files[is_users ? USER : SYSTEM] : NULL;
 }

@@ -80,7 +80,7 @@ static bool is_comparable(const kiln_explanation *e)
 /* "" for an entry that is not on disk or that nobody named. */
 static const char *name_entry(const explain_work *work, const kiln_key *key)
 {
-    entry_name name;
+    entry_name name = {.name = ""};
     kiln_diag diag = KILN_DIAG_INIT;
     const kiln_status status = entry_name_find(work->cache, key, work->context->pool, &name, &diag);
     kiln_diag_clear(&diag);

@@ -83,7 +83,7 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
         status = (work->options->drop_in ? kiln_dropin_compile : kiln_compile_measured)(
             target->runtime, target->name, &own.source, &blob, &info, diag);
     }
-    if (status == KILN_OK) {
+    if (status == KILN_OK && blob != NULL) {
         item->outcome = info.origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
         item->language = own.form.language;
         item->size = kiln_blob_size(blob);

@@ -120,7 +120,7 @@ bool kn_code_object_check(const void *data, size_t size, const kn_hip_target *ta
         return false;
     }
     const kn_bytes metadata = find_metadata(file);
-    kn_metadata_text named;
+    kn_metadata_text named = {NULL, 0};
     if (!is_for(file, target)) {
         kn_text_putf(why, KN_CODE_OBJECT_WHY, "its header (flags 0x%x) is not %s's",
                      (unsigned)kn_get_u32(file.data + 48), target->name);
