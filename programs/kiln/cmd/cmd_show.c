@@ -37,7 +37,7 @@ static bool print_entry_text(const show_visit *visit, const kiln_entry_info *inf
     const char *created = out_ago(pool, info->created_ns);
     const char *used = out_ago(pool, info->used_ns);
     const char *compile = out_time(pool, info->compile_ns);
-    entry_name name;
+    entry_name name = {.name = ""};
     if (!entry_name_of(pool, info, &name) || stored == NULL || payload == NULL || facts == NULL ||
         created == NULL || used == NULL || compile == NULL) {
         return false;
@@ -61,7 +61,7 @@ static bool print_entry_text(const show_visit *visit, const kiln_entry_info *inf
 static bool print_entry_json(cli_pool *pool, const kiln_entry_info *info)
 {
     char key[KILN_KEY_TEXT_SIZE];
-    entry_name name;
+    entry_name name = {.name = ""};
     if (!entry_name_of(pool, info, &name)) {
         return false;
     }

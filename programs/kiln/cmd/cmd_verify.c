@@ -51,7 +51,7 @@ static exit_code tell_damaged(const cmd_context *context, kiln_cache *cache)
         return cmd_fail_as(context, EXIT_CACHE, &diag);
     }
     for (size_t i = 0; i < listing.count; i++) {
-        entry_name name;
+        entry_name name = {.name = ""};
         kiln_key key;
         kiln_status status = kiln_key_parse(listing.entries[i].key, &key, &diag);
         status =

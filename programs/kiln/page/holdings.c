@@ -21,7 +21,7 @@ typedef struct holding {
 static kiln_status hold_entry(void *user, const kiln_entry_info *info)
 {
     const holding *h = user;
-    entry_name name;
+    entry_name name = {.name = ""};
     held_entry *entry = h->entry;
     if (!entry_name_of(h->pool, info, &name)) {
         return KILN_E_NOMEM;

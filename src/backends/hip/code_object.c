@@ -168,7 +168,7 @@ bool kn_code_object_has(const void *data, size_t size, const char *name)
 {
     const kn_bytes file = {(const unsigned char *)data, size};
     const kn_bytes metadata = find_metadata(file);
-    kn_metadata_text target;
+    kn_metadata_text target = {NULL, 0};
     search wanted = {name, false, {NULL, 0}};
     (void)kn_metadata_read(metadata.data, metadata.size, compare_kernel, &wanted, &target);
     return wanted.found || has_text(file, name);
@@ -179,7 +179,7 @@ bool kn_code_object_params(const void *data, size_t size, const char *name,
 {
     const kn_bytes file = {(const unsigned char *)data, size};
     const kn_bytes metadata = find_metadata(file);
-    kn_metadata_text target;
+    kn_metadata_text target = {NULL, 0};
     search wanted = {name, false, {NULL, 0}};
     if (!kn_metadata_read(metadata.data, metadata.size, compare_kernel, &wanted, &target) ||
         !wanted.found) {
