@@ -1,5 +1,6 @@
 /* kiln devices: what was found, what was not, and why. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/out.h"
 #include "cli/session.h"

@@ -1,4 +1,6 @@
 /* kiln push: gives remotes what manifests name, what a pack holds, or all of the cache. */
+#include <string.h>
+
 #include "cmd/ship_command.h"
 #include "cmd/transfer_command.h"
 
