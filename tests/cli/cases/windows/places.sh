@@ -20,7 +20,7 @@ t compile 'a "b" \\x' -b fake
 t compile nul.fake -b fake
 KILN_TRACE='Z:\ünï\t.json' "$KILN" doctor -b fake | grep KILN_TRACE
 t report --html page.html
-[ "$(tail -c 8 page.html)" = '</html>' ] && grep -c 'Nothing on this page is loaded from elsewhere' page.html
+[ "$(tail -c 8 page.html)" = '</html>' ] && grep -c 'This page loads nothing from elsewhere' page.html
 # A path of more than 260 characters.
 long=$(printf 'a%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25)
 mkdir -p "$long$long$long$long/$long$long$long$long/$long$long$long$long"
