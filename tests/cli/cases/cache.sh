@@ -44,7 +44,6 @@ printf 'X' | dd of="$file" bs=1 seek=100 conv=notrunc 2>/dev/null
 t verify
 t verify --json
 KILN_LOG=loud t ls
-KILN_LOG=loud "$KILN" exec -- true 2>/dev/null && echo "the program has run"
 t push redis://host
 t compile saxpy.fake -t fake:0 -o /no/such/directory/x
 t show "$key"

@@ -83,3 +83,5 @@ done
 KILN_LIBEXEC=/no/such/place "$KILN" exec --print >/dev/null
 # What is for tests of kiln alone is examined when it is named.
 "$KILN" doctor 2>/dev/null | sed -n '/^  fake/p; /^Cache/p'
+# A wrong KILN_LOG keeps no program from running.
+KILN_LOG=loud "$KILN" exec -- sh -c 'echo "the program has run"' 2>/dev/null
