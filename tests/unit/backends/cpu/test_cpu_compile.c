@@ -138,7 +138,11 @@ static void compile_in(const char *folder, const char *current, kn_artifact *art
 
 static void E16_debug_information_does_not_depend_on_the_current_directory(void **state)
 {
+#ifdef __x86_64__
     static const char *const compilers[] = {"gcc", "clang"};
+#else /* perhaps emulated: then cc alone makes code for the machine */
+    static const char *const compilers[] = {"cc"};
+#endif
     static const char *const folders[] = {".", "inc", "inc/part", "inc/part/deep", "other"};
     static const char header[] = "static inline int part(unsigned long i) { return (int)i; }\n";
     char *folder = kt_tmpdir_create();
