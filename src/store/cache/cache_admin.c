@@ -52,8 +52,9 @@ kiln_status kiln_cache_examine(kiln_cache *cache, kiln_diag *diag)
     return cache->disk != NULL ? kn_disk_examine(cache->disk, diag) : KILN_OK;
 }
 
-kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *options,
-                             kiln_prune_result *out_result, kiln_diag *diag)
+/* `plan`: only counts what a prune would remove, which a cache that is only read can do, too. */
+static kiln_status prune_cache(kiln_cache *cache, bool plan, const kiln_prune_options *options,
+                               kiln_prune_result *out_result, kiln_diag *diag)
 {
     kiln_prune_options room;
     kiln_prune_result result;
@@ -63,31 +64,25 @@ kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *option
         return status;
     }
     options = kn_sized_view(KN_SIZED(kiln_prune_options), options, &room, diag);
-    status = options != NULL ? kn_cache_need_disk(cache, true, diag) : KILN_E_INVALID;
+    status = options != NULL ? kn_cache_need_disk(cache, !plan, diag) : KILN_E_INVALID;
     if (status == KILN_OK) {
-        status = kn_disk_prune(cache->disk, options, false, &result, diag);
+        status = plan ? kn_disk_prune_plan(cache->disk, options, &result, diag)
+                      : kn_disk_prune(cache->disk, options, false, &result, diag);
     }
     kn_sized_end(KN_SIZED(kiln_prune_result), &result, out_result);
     return status;
 }
 
+kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *options,
+                             kiln_prune_result *out_result, kiln_diag *diag)
+{
+    return prune_cache(cache, false, options, out_result, diag);
+}
+
 kiln_status kiln_cache_prune_plan(kiln_cache *cache, const kiln_prune_options *options,
                                   kiln_prune_result *out_result, kiln_diag *diag)
 {
-    kiln_prune_options room;
-    kiln_prune_result result;
-    kn_cache_check_fork(cache);
-    kiln_status status = kn_sized_begin(KN_SIZED(kiln_prune_result), out_result, &result, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    options = kn_sized_view(KN_SIZED(kiln_prune_options), options, &room, diag);
-    status = options != NULL ? kn_cache_need_disk(cache, false, diag) : KILN_E_INVALID;
-    if (status == KILN_OK) {
-        status = kn_disk_prune_plan(cache->disk, options, &result, diag);
-    }
-    kn_sized_end(KN_SIZED(kiln_prune_result), &result, out_result);
-    return status;
+    return prune_cache(cache, true, options, out_result, diag);
 }
 
 kiln_status kiln_cache_clear(kiln_cache *cache, kiln_prune_result *out_result, kiln_diag *diag)
