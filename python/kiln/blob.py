@@ -135,3 +135,8 @@ def as_bytes(value: Any, name: str) -> bytes:
         return memoryview(value).tobytes()
     except TypeError:
         raise InvalidError(f"take {name}", f"{type(value).__name__} is not bytes-like", "give bytes") from None
+
+
+def blob_of(data: Any, facts: Any) -> Blob:
+    """A blob of bytes; `data` itself if it is a blob and there are no facts to add."""
+    return data if isinstance(data, Blob) and len(as_bytes(facts, "facts")) == 0 else Blob(data, facts)

@@ -15,7 +15,7 @@ from kiln import _structs as s
 from kiln._handle import Closable, Handle
 from kiln._library import decode, encode, lib
 from kiln._numbers import U64_MAX, limit32, limit64, u32_units, u64, u64_units
-from kiln.blob import Blob, as_bytes
+from kiln.blob import Blob, blob_of
 from kiln.errors import MISS, InvalidError, check
 from kiln.recipe import Key, Recipe, RecipeLike, key_of, recipe_of
 
@@ -223,7 +223,7 @@ class Cache(Closable):
         """
         took = u64_units("compile_seconds", compile_seconds, 1_000_000_000)
         whole = recipe_of(recipe)
-        blob = data if isinstance(data, Blob) and len(as_bytes(facts, "facts")) == 0 else Blob(data, facts)
+        blob = blob_of(data, facts)
         diag = s.Diag()
         with self._handle as cache:
             status = lib.kiln_cache_put(

@@ -11,7 +11,7 @@ from kiln import _structs as s
 from kiln._handle import Handle, Unique
 from kiln._library import lib
 from kiln._numbers import u32_units
-from kiln.blob import Blob, as_bytes
+from kiln.blob import Blob, blob_of
 from kiln.errors import MISS, InvalidError, check
 from kiln.recipe import Recipe
 
@@ -54,7 +54,7 @@ class Claim(Unique):
             The payload is empty, or there is no claim any more. The claim has ended in either case.
         """
         try:
-            blob = data if isinstance(data, Blob) and len(as_bytes(facts, "facts")) == 0 else Blob(data, facts)
+            blob = blob_of(data, facts)
             with self._cache:
                 pointer = self._handle.give() if self._handle is not None else 0
                 if not pointer:
