@@ -41,9 +41,8 @@ void out_table_init(out_table *table, cli_pool *pool, const out_column *columns,
 /* Adds a row of column_count cells, which are copied. A NULL cell marks the table as failed, so
  * that cells can be made on the spot with pool_format. */
 void out_table_add(out_table *table, const char *const *cells);
-/* On a terminal, or with COLUMNS set, no wider than that: texts are cut, ".." at their end, and
- * where that is not enough each row is a paragraph. False when memory ran out meanwhile; nothing is
- * printed then. */
+/* Prints a table that fits the terminal's width, or COLUMNS: long texts end in "..", and if that is
+ * not enough, each row becomes a paragraph. False, and nothing is printed, when memory ran out. */
 bool out_table_print(const out_table *table, FILE *file);
 
 /* "name   value" pairs, one a line. */

@@ -121,8 +121,8 @@ static void a_cache_of_the_programs_is_seeded(void **state)
     free(data);
 }
 
-/* What the driver makes may depend on the caller's floating-point state: what was kept in another
- * one is not given, and what is made there is not kept. */
+/* Pipelines may depend on the caller's floating-point state. In another than the default state a
+ * kept cache is not used, and nothing is added to it. */
 static void K1_a_cache_of_the_programs_in_another_state(void **state)
 {
     const char *folder = (const char *)*state;

@@ -71,7 +71,7 @@ static void what_is_not_understood_is_told(void **state)
     }
 }
 
-/* Every setting of a file is one of the environment, and is called as its variable is. */
+/* Each setting of a file has a variable of the same name. */
 static void every_setting_has_its_variable(void **state)
 {
     (void)state;
