@@ -79,7 +79,7 @@ static void choose_hiprtc_table(void)
     }
     front.about =
         (kn_hiprtc_real){front.path, KN_HIPRTC_IS_INSIDE != 0 ? KN_HIPRTC_INSIDE : KN_HIPRTC_APART,
-                         open_real_hiprtc};
+                         open_real_hiprtc, KN_HIPRTC_MAJOR};
     entry.object = kn_enter_core(KN_INTERPOSE_HIPRTC);
     front.table = entry.object != NULL ? entry.function(&front.about) : NULL;
     if (front.table == NULL) {

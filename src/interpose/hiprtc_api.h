@@ -31,6 +31,7 @@ typedef struct kn_hiprtc_real {
     /* Opens it, once; NULL if it cannot be opened. A member that this version lacks is NULL.
      * Threads: any. */
     const kn_hiprtc_table *(*open)(void);
+    int major; /* of its file's name: ROCm's */
 } kn_hiprtc_real;
 
 /* The one function of the core's for it. The table that answers from the cache, or NULL if the

@@ -1,6 +1,8 @@
 /* The functions that stand in for hipRTC's: the table, once for each place that hipRTC has. */
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "interpose/hiprtc_api.h"
 #include "interpose/hiprtc_kind.h"
@@ -29,6 +31,66 @@ static place places[KN_HIPRTC_PLACES] = {
                  .lock = {PTHREAD_MUTEX_INITIALIZER}},
      .lock = {PTHREAD_MUTEX_INITIALIZER}}};
 
+/* --- one call at a time ----------------------------------------------------------------------- */
+
+/* The lock that ROCm 5 has around these calls tells threads apart only once they have called HIP:
+ * it lets all others in at the same time, which LLVM does not stand, and crashes one that waits for
+ * a thread that it knows. It knows the thread that loads it, which without kiln is seldom one that
+ * compiles. So no two threads come to that lock. Later releases are left alone. */
+#define LAST_WITH_LOCK 6
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t mutex;
+} turns = {PTHREAD_ONCE_INIT, PTHREAD_MUTEX_INITIALIZER};
+
+static void forget_turn(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    memcpy(&turns.mutex, &fresh, sizeof(fresh));
+}
+
+static void watch_forks(void)
+{
+    /* Without memory for it, the child of a process that was compiling waits for ever. */
+    (void)pthread_atfork(NULL, NULL, forget_turn);
+}
+
+static void take_turn(const kn_hiprtc_real *real)
+{
+    if (real->major <= LAST_WITH_LOCK) {
+        (void)pthread_once(&turns.once, watch_forks);
+        (void)pthread_mutex_lock(&turns.mutex);
+    }
+}
+
+static hiprtcResult end_turn(const kn_hiprtc_real *real, hiprtcResult result)
+{
+    if (real->major <= LAST_WITH_LOCK) {
+        (void)pthread_mutex_unlock(&turns.mutex);
+    }
+    return result;
+}
+
+#define IN_TURN(name, at, parameters, call)                                                        \
+    static hiprtcResult name##_##at parameters                                                     \
+    {                                                                                              \
+        take_turn(places[at].real);                                                                \
+        return end_turn(places[at].real, places[at].real->open()->call);                           \
+    }
+
+#define TURNS(at)                                                                                  \
+    IN_TURN(real_compile, at, (hiprtcProgram program, int count, const char *const *options),      \
+            hiprtcCompileProgram(program, count, options))                                         \
+    IN_TURN(real_express, at, (hiprtcProgram program, const char *expression),                     \
+            hiprtcAddNameExpression(program, expression))                                          \
+    IN_TURN(real_lowered, at, (hiprtcProgram program, const char *expression, const char **name),  \
+            hiprtcGetLoweredName(program, expression, name))                                       \
+    IN_TURN(real_link, at, (hiprtcLinkState state, void **data, size_t *size),                     \
+            hiprtcLinkComplete(state, data, size))
+
+TURNS(KN_HIPRTC_APART)
+TURNS(KN_HIPRTC_INSIDE)
+
 /* --- the real library ------------------------------------------------------------------------- */
 
 static const kn_rtc_calls *open_apart(void)
@@ -50,9 +112,11 @@ static const kn_rtc_calls *open_hiprtc(place *of)
             .version = real->hiprtcVersion,
             .create = real->hiprtcCreateProgram,
             .destroy = real->hiprtcDestroyProgram,
-            .compile = real->hiprtcCompileProgram,
-            .add_expression = real->hiprtcAddNameExpression,
-            .get_lowered = real->hiprtcGetLoweredName,
+            .compile = of == places ? real_compile_KN_HIPRTC_APART : real_compile_KN_HIPRTC_INSIDE,
+            .add_expression =
+                of == places ? real_express_KN_HIPRTC_APART : real_express_KN_HIPRTC_INSIDE,
+            .get_lowered =
+                of == places ? real_lowered_KN_HIPRTC_APART : real_lowered_KN_HIPRTC_INSIDE,
             .outputs = {
                 [KN_RTC_LOG] = {real->hiprtcGetProgramLogSize, real->hiprtcGetProgramLog},
                 [KN_RTC_CODE] = {real->hiprtcGetCodeSize, real->hiprtcGetCode},
@@ -166,13 +230,14 @@ static void count_link(place *of)
          (hiprtcLinkState state, int type, void *data, size_t size, const char *name,              \
           unsigned count, int *options, void **values),                                            \
          (state, type, data, size, name, count, options, values))                                  \
-    REAL(link_end, at, hiprtcLinkComplete, (hiprtcLinkState state, void **data, size_t *size),     \
-         (state, data, size))                                                                      \
     REAL(link_destroy, at, hiprtcLinkDestroy, (hiprtcLinkState state), (state))                    \
     static hiprtcResult link_complete_##at(hiprtcLinkState state, void **data, size_t *size)       \
     {                                                                                              \
+        const kn_hiprtc_table *real = places[at].real->open();                                     \
         count_link(&places[at]);                                                                   \
-        return link_end_##at(state, data, size);                                                   \
+        return real != NULL && real->hiprtcLinkComplete != NULL                                    \
+                   ? real_link_##at(state, data, size)                                             \
+                   : KN_RTC_INTERNAL_ERROR;                                                        \
     }                                                                                              \
     static const char *error_string_##at(hiprtcResult result)                                      \
     {                                                                                              \

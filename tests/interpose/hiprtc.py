@@ -86,6 +86,18 @@ def expect(wanted, got, when):
     print(f"ok: {when}: {len(got)} cases equal")
 
 
+def alone(run):
+    """What run() gives, without kiln. ROCm 5 crashes in one of some 400 runs when threads compile at once."""
+    for _ in range(3):
+        try:
+            return run()
+        except AssertionError as error:
+            if KIND == "fake":
+                raise
+            print(f"hipRTC alone failed: {error}")
+    sys.exit("hipRTC alone fails")
+
+
 def check_cache(suite, wanted):
     expect(wanted, suite.run(suite.front, *suite.cases), "cold")
     cold = suite.origins()
@@ -129,8 +141,16 @@ def check_failures(suite, wanted):
     expect(wanted, suite.run(copy, *few), "with a broken core")
 
 
+def check_threads(suite, wanted):
+    """ROCm 5 crashes where its threads compile at once, in a process whose first compile they are."""
+    turns = {"FAKEHIPRTC_TURNS": "1"} if int(suite.major) <= 6 else {}
+    for turn in range(2):
+        got = suite.run(suite.front, "threads", KILN_CACHE_DIR=str(suite.root / f"threads{turn}"), **turns)
+        expect({"threads": wanted["threads"]}, got, "threads compile at once")
+
+
 def check_linked(suite):
-    plain = suite.linked()
+    plain = alone(suite.linked)
     cache = str(suite.root / "linked")
     exec_ = (KILN, "exec", "--")
     expect(plain, suite.linked(*exec_, KILN_CACHE_DIR=cache), "linked, cold")
@@ -154,7 +174,7 @@ def warm(suite, recording, cache, *arguments, **more):
 def check_recorded(suite):
     """What a program compiled, compiled again in another cache: for what was recorded, and for another processor."""
     recording, again, other = (str(suite.root / name) for name in ("recording", "again", "other"))
-    plain = suite.linked()
+    plain = alone(suite.linked)
     expect(plain, suite.linked(KILN, "exec", "--record", recording, "--", KILN_CACHE_DIR=str(suite.root / "first")),
            "recorded")
     made = suite.origins()["compiled"]
@@ -196,8 +216,9 @@ def main():
         sys.exit(77)
     with tempfile.TemporaryDirectory() as root:
         suite = Suite(root)
-        wanted = suite.run(REAL, *suite.cases)
+        wanted = alone(lambda: suite.run(REAL, *suite.cases))
         check_cache(suite, wanted)
+        check_threads(suite, wanted)
         check_variables(suite, wanted)
         check_failures(suite, wanted)
         check_linked(suite)

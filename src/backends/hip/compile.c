@@ -11,10 +11,15 @@
 #include "base/text.h"
 #include "compilers/hiprtc_options.h"
 #include "sys/file.h"
+#include "sys/thread.h"
 
 /* Larger ones are not believed. */
 #define LOG_LIMIT ((size_t)64 << 20)
 #define OUTPUT_LIMIT ((size_t)1 << 30)
+
+/* hipRTC compiles one program at a time. The lock of ROCm 5 crashes a thread that waits and has not
+ * called HIP before. */
+static kn_mutex compiling = KN_MUTEX_INIT;
 
 /* --- what is given ---------------------------------------------------------------------------- */
 
@@ -268,8 +273,10 @@ static bool run_hiprtc(const kn_hip *hip, const unit *what, const kiln_source *s
             out->result = hip->hiprtc.hiprtcAddNameExpression(*out_program, source->entries[i]);
         }
         if (out->result == HIPRTC_SUCCESS) {
+            kn_mutex_lock(&compiling);
             out->result =
                 hip->hiprtc.hiprtcCompileProgram(*out_program, what->option_count, what->options);
+            kn_mutex_unlock(&compiling);
         }
     }
     if (good && *out_program != NULL) {

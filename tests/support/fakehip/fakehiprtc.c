@@ -1,7 +1,9 @@
 /* A small hipRTC: what hostcc.c makes of a text, in a code object whose flags, metadata and
  * arguments are those of the target and the kernels; fakehip.c runs it. $FAKEHIPRTC_LOG=path gets a
- * line for every compile. */
+ * line for every compile. With $FAKEHIPRTC_TURNS, two threads that compile at once end the process,
+ * as with ROCm 5 they often do. */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,11 +259,17 @@ EXPORT int hiprtcGetLoweredName(program *of, const char *name, const char **lowe
 EXPORT int hiprtcCompileProgram(program *of, int count, const char **options)
 {
     static const char arch[] = "--offload-arch=";
+    static atomic_int compiling;
     hostcc_note("FAKEHIPRTC_LOG", count, options);
     if (count == 0 || strncmp(options[0], arch, sizeof(arch) - 1) != 0) {
         return INVALID_OPTION;
     }
+    if (atomic_fetch_add(&compiling, 1) > 0 && getenv("FAKEHIPRTC_TURNS") != NULL) {
+        fprintf(stderr, "two threads compile at once\n");
+        abort();
+    }
     const int compiled = hostcc_compile(&of->unit, count, options);
+    atomic_fetch_sub(&compiling, 1);
     if (compiled <= 0) {
         return compiled < 0 ? OUT_OF_MEMORY : COMPILATION;
     }
