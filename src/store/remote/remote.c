@@ -367,9 +367,9 @@ static kiln_status get_nothing(void *self, const kiln_key *key, const char *targ
 
 /* --- put, remove ------------------------------------------------------------------------------ */
 
-static kn_job *make_job(kn_job_kind kind, const kiln_key *key)
+static kn_remote_job *make_job(kn_remote_job_kind kind, const kiln_key *key)
 {
-    kn_job *job = calloc(1, sizeof *job);
+    kn_remote_job *job = calloc(1, sizeof *job);
     if (job != NULL) {
         job->kind = kind;
         job->key = *key;
@@ -381,7 +381,7 @@ static kiln_status remote_put(void *self, const kn_tier_put *what, kiln_diag *di
 {
     kn_remote *remote = self;
     (void)diag;
-    kn_job *job = make_job(KN_JOB_PUT, what->key);
+    kn_remote_job *job = make_job(KN_REMOTE_JOB_PUT, what->key);
     if (job != NULL) {
         job->recipe = kn_bytes_copy(what->recipe.data, what->recipe.length);
         job->recipe_size = what->recipe.length;
@@ -397,7 +397,7 @@ static kiln_status remote_put(void *self, const kn_tier_put *what, kiln_diag *di
     kn_mutex_unlock(&remote->mutex);
     if (!queued) {
         kn_stats_add(remote->stats, KN_COUNT_remote_upload_failures, 1);
-        kn_job_destroy(job);
+        kn_remote_job_destroy(job);
     }
     return KILN_OK;
 }
@@ -407,12 +407,12 @@ static kiln_status remote_remove(void *self, const kiln_key *key, kiln_diag *dia
     kn_remote *remote = self;
     (void)diag;
     remember_damaged(remote, key);
-    kn_job *job = make_job(KN_JOB_REMOVE, key);
+    kn_remote_job *job = make_job(KN_REMOTE_JOB_REMOVE, key);
     kn_mutex_lock(&remote->mutex);
     bool queued = job != NULL && kn_remote_enqueue(remote, job);
     kn_mutex_unlock(&remote->mutex);
     if (!queued) {
-        kn_job_destroy(job);
+        kn_remote_job_destroy(job);
     }
     return KILN_MISS; /* whether it was there nobody waits to hear */
 }
@@ -513,7 +513,7 @@ kiln_status kn_remote_lease_as(kn_remote *remote, const kiln_key *key,
 
 void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key)
 {
-    kn_job *job = make_job(KN_JOB_DROP, key);
+    kn_remote_job *job = make_job(KN_REMOTE_JOB_DROP, key);
     bool queued = false;
     kn_mutex_lock(&remote->mutex);
     for (size_t i = 0; job != NULL && !queued && i < KN_REMOTE_LEASES; i++) {
@@ -526,7 +526,7 @@ void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key)
     }
     kn_mutex_unlock(&remote->mutex);
     if (!queued) {
-        kn_job_destroy(job);
+        kn_remote_job_destroy(job);
     }
 }
 

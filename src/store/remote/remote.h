@@ -33,11 +33,15 @@
 /* A key that the server did not have is not asked for again so soon. */
 #define KN_REMOTE_MISS_NS UINT64_C(100000000)
 
-typedef enum kn_job_kind { KN_JOB_PUT, KN_JOB_REMOVE, KN_JOB_DROP } kn_job_kind;
+typedef enum kn_remote_job_kind {
+    KN_REMOTE_JOB_PUT,
+    KN_REMOTE_JOB_REMOVE,
+    KN_REMOTE_JOB_DROP
+} kn_remote_job_kind;
 
-typedef struct kn_job {
-    struct kn_job *next;
-    kn_job_kind kind;
+typedef struct kn_remote_job {
+    struct kn_remote_job *next;
+    kn_remote_job_kind kind;
     kiln_key key;
     kiln_blob *blob;
     char *recipe;
@@ -45,7 +49,7 @@ typedef struct kn_job {
     size_t weight;
     bool replace;
     char token[KN_REMOTE_TOKEN];
-} kn_job;
+} kn_remote_job;
 
 typedef struct kn_lease {
     bool held;
@@ -79,7 +83,7 @@ typedef struct kn_remote {
     kiln_key damaged[KN_REMOTE_RING]; /* what the next put replaces */
     size_t miss_at, damaged_at;
     kn_lease leases[KN_REMOTE_LEASES];
-    kn_job *first, *last;
+    kn_remote_job *first, *last;
     size_t queued, queued_bytes;
     bool busy; /* a job is being done */
     bool asked_current;
@@ -176,8 +180,8 @@ static inline bool kn_remote_is_silent(const kn_remote *remote)
 }
 /* Takes the job over. False: no room, no thread, or nobody who would take it. With the mutex held.
  */
-bool kn_remote_enqueue(kn_remote *remote, kn_job *job);
-void kn_job_destroy(kn_job *job);
+bool kn_remote_enqueue(kn_remote *remote, kn_remote_job *job);
+void kn_remote_job_destroy(kn_remote_job *job);
 /* Makes sure that there is a thread, and wakes it. With the mutex held. */
 bool kn_remote_wake(kn_remote *remote);
 

@@ -13,7 +13,7 @@
 
 #define MS UINT64_C(1000000)
 
-void kn_job_destroy(kn_job *job)
+void kn_remote_job_destroy(kn_remote_job *job)
 {
     if (job != NULL) {
         kiln_blob_release(job->blob);
@@ -25,7 +25,7 @@ void kn_job_destroy(kn_job *job)
 /* --- jobs ------------------------------------------------------------------------------------- */
 
 typedef struct parcel {
-    kn_job_kind kind;
+    kn_remote_job_kind kind;
     const kiln_key *key;
     const void *data;
     size_t size;
@@ -43,9 +43,9 @@ static kiln_status send_parcel(kn_remote *remote, const parcel *p, char *why)
     if (status == KILN_OK) {
         do {
             void *connection = session.connection;
-            status = p->kind == KN_JOB_PUT
+            status = p->kind == KN_REMOTE_JOB_PUT
                          ? ops->put(connection, &session.call, name, p->data, p->size, p->replace)
-                     : p->kind == KN_JOB_REMOVE
+                     : p->kind == KN_REMOTE_JOB_REMOVE
                          ? ops->remove(connection, &session.call, name)
                          : ops->drop(connection, &session.call, name, p->token);
         } while (kn_remote_again(&session, status));
@@ -62,7 +62,7 @@ kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *d
                            bool replace, char *why)
 {
     const parcel p = {
-        .kind = KN_JOB_PUT, .key = key, .data = data, .size = size, .replace = replace};
+        .kind = KN_REMOTE_JOB_PUT, .key = key, .data = data, .size = size, .replace = replace};
     kiln_status status = send_parcel(remote, &p, why);
     kn_stats_add(remote->stats,
                  status == KILN_OK ? KN_COUNT_remote_uploads : KN_COUNT_remote_upload_failures, 1);
@@ -75,7 +75,7 @@ uint64_t kn_remote_raw_size(const kiln_blob *blob, size_t recipe_size)
     return (uint64_t)kiln_blob_size(blob) + kiln_blob_facts_size(blob) + recipe_size;
 }
 
-static void upload_job(kn_remote *remote, const kn_job *job)
+static void upload_job(kn_remote *remote, const kn_remote_job *job)
 {
     void *data = NULL;
     size_t size = 0;
@@ -93,9 +93,9 @@ static void upload_job(kn_remote *remote, const kn_job *job)
     free(data);
 }
 
-static void do_job(kn_remote *remote, const kn_job *job)
+static void do_job(kn_remote *remote, const kn_remote_job *job)
 {
-    if (job->kind == KN_JOB_PUT) {
+    if (job->kind == KN_REMOTE_JOB_PUT) {
         upload_job(remote, job);
     } else {
         const parcel p = {.kind = job->kind, .key = &job->key, .token = job->token};
@@ -103,15 +103,15 @@ static void do_job(kn_remote *remote, const kn_job *job)
     }
 }
 
-static void release_job(kn_remote *remote, kn_job *job)
+static void release_job(kn_remote *remote, kn_remote_job *job)
 {
     remote->queued--;
     remote->queued_bytes -= job->weight;
 }
 
-static kn_job *pop_job(kn_remote *remote)
+static kn_remote_job *pop_job(kn_remote *remote)
 {
-    kn_job *job = remote->first;
+    kn_remote_job *job = remote->first;
     remote->first = job->next;
     remote->last = remote->first != NULL ? remote->last : NULL;
     return job;
@@ -121,14 +121,15 @@ static kn_job *pop_job(kn_remote *remote)
 static void drop_queue(kn_remote *remote)
 {
     while (remote->first != NULL) {
-        kn_job *job = pop_job(remote);
+        kn_remote_job *job = pop_job(remote);
         release_job(remote, job);
-        kn_stats_add(remote->stats, KN_COUNT_remote_upload_failures, job->kind == KN_JOB_PUT);
-        kn_job_destroy(job);
+        kn_stats_add(remote->stats, KN_COUNT_remote_upload_failures,
+                     job->kind == KN_REMOTE_JOB_PUT);
+        kn_remote_job_destroy(job);
     }
 }
 
-bool kn_remote_enqueue(kn_remote *remote, kn_job *job)
+bool kn_remote_enqueue(kn_remote *remote, kn_remote_job *job)
 {
     if (remote->closing || remote->writes.open || kn_remote_is_silent(remote) ||
         remote->queued >= KN_REMOTE_QUEUE ||
@@ -214,14 +215,14 @@ static bool do_something(kn_remote *remote, uint64_t *out_next)
         next = lease->held && lease->renew_at < next ? lease->renew_at : next;
     }
     if (remote->first != NULL) {
-        kn_job *job = pop_job(remote);
+        kn_remote_job *job = pop_job(remote);
         remote->busy = true;
         kn_mutex_unlock(&remote->mutex);
         do_job(remote, job);
         kn_mutex_lock(&remote->mutex);
         remote->busy = false;
         release_job(remote, job);
-        kn_job_destroy(job);
+        kn_remote_job_destroy(job);
         return true;
     }
     if (kn_breaker_due(&remote->reads, now)) {
