@@ -3,7 +3,6 @@
 
 #include <kiln/unstable/claim.h>
 
-#include "base/checked.h"
 #include "base/diag.h"
 #include "sized/sized.h"
 #include "store/cache/get_or_compile.h"
@@ -107,11 +106,6 @@ void kiln_claim_abandon(kiln_claim *claim)
     if (claim == NULL) {
         return;
     }
-    kn_fetch *fetch = &claim->fetch;
-    /* What the parent of a fork has claimed stays the parent's. */
-    if (!kn_fork_noticed(&fetch->cache->guard)) {
-        fetch->started = 0; /* nothing to count or store */
-        kn_ignore(kn_fetch_publish(fetch, KILN_E_CANCELLED, NULL));
-    }
+    kn_fetch_abandon(&claim->fetch);
     free_claim(claim);
 }

@@ -6,6 +6,7 @@
 
 #include <kiln/unstable/binding.h>
 
+#include "base/checked.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "key/recipe.h"
@@ -330,11 +331,30 @@ bool kn_fetch_reserve(kn_fetch *fetch, uint32_t wait_ms, kiln_status *out_status
     return !found;
 }
 
+void kn_fetch_alone(kn_fetch *fetch)
+{
+    hold_nothing(fetch, 0);
+}
+
+void kn_fetch_abandon(kn_fetch *fetch)
+{
+    /* What the parent of a fork has claimed stays the parent's. */
+    if (!kn_fork_noticed(&fetch->cache->guard)) {
+        fetch->started = 0; /* nothing to count or store */
+        kn_ignore(kn_fetch_publish(fetch, KILN_E_CANCELLED, NULL));
+    }
+}
+
 /* --- compile ---------------------------------------------------------------------------------- */
 
 void kn_fetch_start(kn_fetch *fetch)
 {
     kn_cache_count_miss(fetch->cache, &fetch->key, kn_recipe_span(fetch->recipe), is_note(fetch));
+    kn_fetch_restart(fetch);
+}
+
+void kn_fetch_restart(kn_fetch *fetch)
+{
     fetch->started = kn_clock_now();
 }
 

@@ -1,5 +1,5 @@
-/* A request for an entry, step by step: lookup, flight, compile, publish. The walk of a kernel
- * takes the steps by itself (core/walk/stage.c); kn_cache_get_or_make takes them with a callback.
+/* A request for an entry, step by step: lookup, flight, compile, publish. The engine takes the
+ * steps by itself (engine/job.c); kn_cache_get_or_make takes them with a callback.
  * One thread takes all steps of a request.
  *
  *     kn_fetch fetch;
@@ -59,6 +59,16 @@ bool kn_fetch_reserve(kn_fetch *fetch, uint32_t wait_ms, kiln_status *out_status
 
 /* Before the compile: the miss is counted, and time runs. */
 void kn_fetch_start(kn_fetch *fetch);
+/* The same for an entry that was found and cannot be used: it is no miss. */
+void kn_fetch_restart(kn_fetch *fetch);
+
+/* In place of a claim, for what must be compiled though another one has or had it: nobody waits for
+ * what comes of it. */
+void kn_fetch_alone(kn_fetch *fetch);
+
+/* In place of kn_fetch_publish: nothing is counted or stored, and those who wait compile. In a
+ * child after a fork the claim stays the parent's. */
+void kn_fetch_abandon(kn_fetch *fetch);
 
 /* Stores what was compiled, and hands it, or why it failed, to those who wait. A compile that was
  * not begun is neither counted nor stored. KILN_E_CANCELLED in `made`: the caller has what it

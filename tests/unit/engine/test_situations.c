@@ -1,0 +1,551 @@
+/* One table of what can happen to a cached compile. Every shape of frontend passes every row with
+ * the same counters; a row says where a shape differs. */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/disk/loads.h"
+#include "support/faultfs.h"
+#include "support/unended.h"
+#include "unit/engine/fake.h"
+#include "unit/store/support.h"
+
+typedef struct world {
+    char *root, *recording;
+    kiln_cache *cache;
+    kiln_recipe *recipe;
+    kt_fake fake; /* of the act */
+    const kn_frontend *frontend;
+    kn_outcome outcome;
+} world;
+
+typedef struct counts {
+    uint64_t hits, misses, compiles, failures, rejected, bypassed, puts, put_failures, unended;
+    uint64_t recorded;
+} counts;
+
+static counts count(const kiln_cache *cache)
+{
+    kt_counters own;
+    kt_counters_own(cache, &own);
+    return (counts){.hits = own.hits_memory + own.hits_disk + own.hits_shared,
+                    .misses = own.misses,
+                    .compiles = own.compiles,
+                    .failures = own.compile_failures,
+                    .rejected = own.rejected,
+                    .bypassed = own.bypassed,
+                    .puts = own.puts,
+                    .put_failures = own.put_failures,
+                    .unended = own.unended,
+                    .recorded = own.recorded};
+}
+
+static void open_cache(world *w, uint32_t flags, bool records)
+{
+    kiln_cache_options options;
+    kiln_cache_destroy(w->cache);
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = w->root;
+    options.flags = flags;
+    options.no_fsync = true;
+    options.record = records ? w->recording : NULL;
+    assert_int_equal(kiln_cache_create(&options, &w->cache, NULL), KILN_OK);
+    w->fake.cache = w->cache;
+}
+
+static kt_fake new_fake(const world *w)
+{
+    return (kt_fake){.frontend = w->frontend, .cache = w->cache};
+}
+
+/* Another process has stored it. */
+static void seed(world *w, uint32_t flags)
+{
+    kt_fake other = new_fake(w);
+    assert_int_equal(kt_fake_run(&other, w->recipe), KN_OUTCOME_STORED);
+    open_cache(w, flags, false);
+}
+
+static void run_job(world *w)
+{
+    w->outcome = kt_fake_run(&w->fake, w->recipe);
+}
+
+static bool is_stored(world *w)
+{
+    const kiln_key key = kiln_recipe_key(w->recipe);
+    bool there = false;
+    open_cache(w, 0, false);
+    kiln_cache_contains(w->cache, &key, 1, &there);
+    return there;
+}
+
+/* --- one process, one thread ------------------------------------------------------------------ */
+
+static void act_hit(world *w)
+{
+    seed(w, 0);
+    run_job(w);
+    assert_int_equal(w->fake.compiles, 0);
+}
+
+static void act_refused(world *w)
+{
+    seed(w, 0);
+    w->fake.loads = KN_LOAD_REFUSED;
+    run_job(w);
+}
+
+static void act_refused_again(world *w)
+{
+    seed(w, KILN_CACHE_READONLY);
+    w->fake.loads = KN_LOAD_REFUSED;
+    run_job(w);
+}
+
+static void act_unsound(world *w)
+{
+    seed(w, 0);
+    w->fake.loads = KN_LOAD_UNSOUND;
+    run_job(w);
+}
+
+static void act_failed_load(world *w)
+{
+    seed(w, 0);
+    w->fake.loads = KN_LOAD_FAILED;
+    run_job(w);
+    assert_false(w->fake.has);
+}
+
+static void act_unusable(world *w)
+{
+    w->fake.always = true;
+    w->fake.loads = KN_LOAD_UNSOUND;
+    run_job(w);
+}
+
+static void act_quarantined(world *w)
+{
+    seed(w, 0);
+    for (unsigned i = 0; i < KN_LOADS_IN_A_ROW; i++) {
+        kt_end_in_load(w->root, "test-target");
+    }
+    run_job(w);
+    assert_int_equal(w->fake.loaded, w->frontend->loads_output ? 1 : 0);
+}
+
+static void act_header(world *w)
+{
+    w->fake.change = KN_CHANGED_HEADER;
+    run_job(w);
+}
+
+static void act_compiler(world *w)
+{
+    w->fake.change = KN_CHANGED_COMPILER;
+    run_job(w);
+}
+
+static void act_private(world *w)
+{
+    w->fake.gives = KN_OUTCOME_PRIVATE;
+    run_job(w);
+}
+
+static void act_fails(world *w)
+{
+    w->fake.gives = KN_OUTCOME_FAILED;
+    run_job(w);
+    assert_false(w->fake.has);
+}
+
+static void act_partial(world *w)
+{
+    w->fake.partial = true;
+    w->fake.gives = KN_OUTCOME_FAILED;
+    run_job(w);
+    assert_true(w->fake.has);
+}
+
+static kn_outcome run_request(world *w, const kn_request *request)
+{
+    kn_job job;
+    const kn_outcome outcome = kn_job_run(&job, w->frontend, request, &w->fake);
+    kn_job_deinit(&job);
+    return outcome;
+}
+
+static void act_bypass(world *w)
+{
+    kn_request request = kt_request(w->cache, NULL);
+    request.bypass = "it reads the clock";
+    w->outcome = run_request(w, &request);
+    assert_int_equal(w->fake.compiles, 1);
+}
+
+static void act_only_cached(world *w)
+{
+    kn_request request = kt_request(w->cache, w->recipe);
+    request.only_cached = true;
+    w->outcome = run_request(w, &request);
+    assert_int_equal(w->fake.compiles, 0);
+    request.bypass = "it reads the clock";
+    assert_int_equal(run_request(w, &request), KN_OUTCOME_REFUSED);
+    assert_int_equal(w->fake.compiles, 0);
+}
+
+static void act_full_disk(world *w)
+{
+    if (kt_faultfs_available()) {
+        kt_faultfs_set(w->root, "write:*:ENOSPC");
+    }
+    run_job(w);
+    if (kt_faultfs_available()) {
+        kt_faultfs_set(NULL, NULL);
+    }
+}
+
+static void act_read_only(world *w)
+{
+    open_cache(w, KILN_CACHE_READONLY, false);
+    run_job(w);
+}
+
+static void act_recording(world *w)
+{
+    open_cache(w, 0, true);
+    run_job(w);
+}
+
+static void act_deferred(world *w)
+{
+    w->fake.gives = KN_OUTCOME_DEFERRED;
+    run_job(w);
+    assert_int_equal(w->fake.defers, w->frontend->defer != NULL ? 1 : 0);
+}
+
+static void run_same_inside(kt_fake *fake)
+{
+    kt_fake inner = {.frontend = fake->frontend, .cache = fake->cache};
+    assert_int_equal(kt_fake_run(&inner, fake->user), KN_OUTCOME_STORED);
+}
+
+static void act_nested(world *w)
+{
+    kiln_recipe *other = ks_recipe("another");
+    w->fake.during = run_same_inside;
+    w->fake.user = other;
+    run_job(w);
+    kiln_recipe_destroy(other);
+}
+
+static void act_nested_same(world *w)
+{
+    w->fake.during = run_same_inside;
+    w->fake.user = w->recipe;
+    run_job(w);
+}
+
+/* --- jobs that stay open ---------------------------------------------------------------------- */
+
+static kn_begun begin(world *w, kn_job *job, bool elsewhere)
+{
+    kn_request request = kt_request(w->cache, w->recipe);
+    request.elsewhere = elsewhere;
+    return kn_job_begin(job, w->frontend, &request, &w->fake);
+}
+
+static kn_outcome finish(world *w, kn_job *job)
+{
+    kn_output output = {.outcome = KN_OUTCOME_NONE};
+    kt_fake_output(&w->fake, &output, &job->why);
+    return kn_job_finish(job, &output);
+}
+
+static void act_abandoned(world *w)
+{
+    kn_job job;
+    assert_int_equal(begin(w, &job, false), KN_COMPILE);
+    kn_job_deinit(&job);
+    run_job(w);
+}
+
+static pid_t fork_child(void)
+{
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    return pid;
+}
+
+static void await_child(pid_t pid)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 3);
+}
+
+static void act_crashed(world *w)
+{
+    const pid_t pid = fork_child();
+    if (pid == 0) {
+        kn_job job;
+        _exit(begin(w, &job, false) == KN_COMPILE ? 3 : 4);
+    }
+    await_child(pid);
+    run_job(w);
+}
+
+static void act_fork(world *w)
+{
+    kn_job job;
+    assert_int_equal(begin(w, &job, false), KN_COMPILE);
+    const pid_t pid = fork_child();
+    if (pid == 0) {
+        _exit(finish(w, &job) == KN_OUTCOME_STORED ? 3 : 4);
+    }
+    await_child(pid);
+    w->outcome = finish(w, &job);
+    kn_job_deinit(&job);
+}
+
+static void act_fork_abandoned(world *w)
+{
+    kn_job job;
+    assert_int_equal(begin(w, &job, true), KN_COMPILE);
+    const pid_t pid = fork_child();
+    if (pid == 0) { /* and does not wait for its parent */
+        kt_fake own = new_fake(w);
+        kn_job_deinit(&job);
+        _exit(kt_fake_run(&own, w->recipe) == KN_OUTCOME_STORED ? 3 : 4);
+    }
+    await_child(pid);
+    w->outcome = finish(w, &job);
+    kn_job_deinit(&job);
+}
+
+typedef struct callback {
+    world *w;
+    kn_job *job;
+    kn_outcome outcome;
+} callback;
+
+static void *call_back(void *user)
+{
+    callback *c = user;
+    c->outcome = finish(c->w, c->job);
+    return NULL;
+}
+
+static void act_callback(world *w)
+{
+    kn_job job;
+    callback c = {.w = w, .job = &job};
+    pthread_t thread;
+    assert_int_equal(begin(w, &job, true), KN_COMPILE);
+    assert_int_equal(pthread_create(&thread, NULL, call_back, &c), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    w->outcome = c.outcome;
+    kn_job_deinit(&job);
+}
+
+/* --- two threads ------------------------------------------------------------------------------ */
+
+typedef struct follower {
+    world *w;
+    kt_fake fake;
+    kn_outcome outcome;
+} follower;
+
+static void *follow(void *user)
+{
+    follower *f = user;
+    f->outcome = kt_fake_run(&f->fake, f->w->recipe);
+    return NULL;
+}
+
+/* The second thread begins while the first one has the ticket, and gets what it left. */
+static follower lead(world *w)
+{
+    kn_job job;
+    follower f = {.w = w, .fake = new_fake(w)};
+    pthread_t thread;
+    f.fake.has_unstored = w->frontend->adopt != NULL && w->fake.gives == KN_OUTCOME_DEFERRED;
+    assert_int_equal(begin(w, &job, false), KN_COMPILE);
+    assert_int_equal(pthread_create(&thread, NULL, follow, &f), 0);
+    w->outcome = finish(w, &job);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    kn_job_deinit(&job);
+    return f;
+}
+
+static void act_two_threads(world *w)
+{
+    const follower f = lead(w);
+    assert_int_equal(f.outcome, KN_OUTCOME_HIT);
+    assert_int_equal(f.fake.compiles, 0);
+}
+
+static void act_two_threads_private(world *w)
+{
+    w->fake.gives = KN_OUTCOME_PRIVATE;
+    const follower f = lead(w);
+    assert_int_equal(f.outcome, KN_OUTCOME_STORED);
+}
+
+static void act_two_threads_deferred(world *w)
+{
+    w->fake.gives = KN_OUTCOME_DEFERRED;
+    const follower f = lead(w);
+    assert_true(f.fake.has);
+    assert_int_equal(f.fake.compiles + f.fake.adopted, 1);
+    assert_int_equal(f.outcome, f.fake.adopted > 0 ? KN_OUTCOME_HIT : KN_OUTCOME_STORED);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+enum {
+    ENTRY = 1,  /* other processes find it afterwards */
+    DRIVER = 2, /* what no driver loads is not quarantined */
+    LOADS = 4,  /* a result that is not loaded cannot be found to be of no use */
+};
+
+typedef struct row {
+    const char *name;
+    void (*act)(world *w);
+    unsigned flags;
+    kn_outcome outcome;
+    const char *origin; /* in the last report */
+    counts expected;
+} row;
+
+#define ROW(name, act, flags, outcome, origin, ...)                                                \
+    {                                                                                              \
+        name, act, flags, KN_OUTCOME_##outcome, origin,                                            \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define MISS .misses = 1, .compiles = 1
+#define TWICE .misses = 2, .compiles = 2
+#define HIT .hits = 1
+
+static const row rows[] = {
+    ROW("miss", run_job, ENTRY, STORED, "compiled", MISS, .puts = 1),
+    ROW("hit", act_hit, ENTRY, HIT, "disk", HIT),
+    ROW("refused", act_refused, ENTRY, STORED, "compiled", HIT, .rejected = 1, MISS, .puts = 1),
+    ROW("refused, and found again", act_refused_again, ENTRY, STORED, "compiled", .hits = 2,
+        .rejected = 1, .compiles = 1),
+    ROW("unsound", act_unsound, ENTRY, STORED, "compiled", HIT, MISS, .puts = 1),
+    ROW("failed load", act_failed_load, ENTRY, FAILED, "failed", HIT),
+    ROW("of no use", act_unusable, LOADS, PRIVATE, "bypassed", MISS, .puts = 1, .bypassed = 1),
+    ROW("quarantined", act_quarantined, ENTRY | DRIVER, STORED, "compiled", HIT, .unended = 1,
+        .compiles = 1, .puts = 1),
+    ROW("header changed", act_header, 0, PRIVATE, "bypassed", MISS, .bypassed = 1),
+    ROW("compiler changed", act_compiler, 0, PRIVATE, "bypassed", MISS, .bypassed = 1),
+    ROW("private", act_private, 0, PRIVATE, "bypassed", MISS, .bypassed = 1),
+    ROW("failed compile", act_fails, 0, FAILED, "failed", MISS, .failures = 1),
+    ROW("partial results", act_partial, 0, FAILED, "failed", MISS, .failures = 1),
+    ROW("bypass", act_bypass, 0, PRIVATE, "bypassed", .bypassed = 1),
+    ROW("only cached", act_only_cached, 0, REFUSED, "refused", .misses = 1),
+    ROW("full disk", act_full_disk, 0, STORED, "compiled", MISS, .put_failures = 1),
+    ROW("read-only", act_read_only, 0, STORED, "compiled", MISS),
+    ROW("recording", act_recording, ENTRY, STORED, "compiled", MISS, .puts = 1, .recorded = 1),
+    ROW("deferred, never finished", act_deferred, 0, DEFERRED, "compiled", MISS),
+    ROW("nested", act_nested, ENTRY, STORED, "compiled", TWICE, .puts = 2),
+    ROW("nested in itself", act_nested_same, ENTRY, STORED, "compiled", TWICE, .puts = 2),
+    ROW("abandoned", act_abandoned, ENTRY, STORED, "compiled", .misses = 2, .compiles = 1,
+        .puts = 1),
+    ROW("crashed predecessor", act_crashed, ENTRY, STORED, "compiled", MISS, .puts = 1),
+    ROW("fork in between", act_fork, ENTRY, STORED, "compiled", MISS, .puts = 1),
+    ROW("child of an open job", act_fork_abandoned, ENTRY, STORED, "compiled", MISS, .puts = 1),
+    ROW("callback on a thread", act_callback, ENTRY, STORED, "compiled", MISS, .puts = 1),
+    ROW("two threads", act_two_threads, ENTRY, STORED, "compiled", HIT, MISS, .puts = 1),
+    ROW("two threads, private", act_two_threads_private, ENTRY, PRIVATE, "bypassed", TWICE,
+        .bypassed = 1, .puts = 1),
+    ROW("two threads, deferred", act_two_threads_deferred, ENTRY, DEFERRED, "compiled", TWICE,
+        .puts = 1),
+};
+
+/* Who adopts what another thread deferred does not compile it. */
+static bool adopts(const row *r, const kn_frontend *frontend)
+{
+    return r->act == act_two_threads_deferred && frontend->adopt != NULL;
+}
+
+static void check_counts(const row *r, const world *w)
+{
+    const counts found = count(w->cache);
+    const counts expected =
+        adopts(r, w->frontend) ? (counts){.misses = 1, .compiles = 1} : r->expected;
+    const uint64_t *have = (const uint64_t *)&found;
+    const uint64_t *want = (const uint64_t *)&expected;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(uint64_t); i++) {
+        if (have[i] != want[i]) {
+            fail_msg("%s, %s: counter %zu is %llu, not %llu", w->frontend->what, r->name, i,
+                     (unsigned long long)have[i], (unsigned long long)want[i]);
+        }
+    }
+}
+
+static void check_row(const row *r, const kn_frontend *frontend)
+{
+    world w = {.root = kt_tmpdir_create(), .frontend = frontend, .recipe = ks_recipe("a")};
+    w.recording = kt_path(w.root, "recording");
+    open_cache(&w, 0, false);
+    w.fake = new_fake(&w);
+    r->act(&w);
+    check_counts(r, &w);
+    assert_int_equal(w.outcome, r->outcome);
+    assert_string_equal(w.fake.origin, r->origin);
+    const bool stands = w.outcome == KN_OUTCOME_HIT || w.outcome == KN_OUTCOME_STORED ||
+                        w.outcome == KN_OUTCOME_DEFERRED;
+    assert_int_equal(w.fake.kept, stands);
+    assert_true(!stands || w.fake.has);
+    assert_int_equal(is_stored(&w), (r->flags & ENTRY) != 0 && !adopts(r, frontend));
+    kiln_cache_destroy(w.cache);
+    kiln_recipe_destroy(w.recipe);
+    kt_tmpdir_remove(w.root);
+    free(w.recording);
+}
+
+static void check_frontend(const kn_frontend *frontend)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (((rows[i].flags & DRIVER) != 0 && !frontend->driver_loads) ||
+            ((rows[i].flags & LOADS) != 0 && !frontend->loads_output) ||
+            (rows[i].act == act_full_disk && !kt_faultfs_available())) {
+            continue;
+        }
+        check_row(&rows[i], frontend);
+    }
+}
+
+static void a_shim_passes_every_situation(void **state)
+{
+    (void)state;
+    check_frontend(&kt_shim);
+}
+
+static void a_driver_passes_every_situation(void **state)
+{
+    (void)state;
+    check_frontend(&kt_driver);
+}
+
+static void a_stage_passes_every_situation(void **state)
+{
+    (void)state;
+    check_frontend(&kt_stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shim_passes_every_situation),
+        cmocka_unit_test(a_driver_passes_every_situation),
+        cmocka_unit_test(a_stage_passes_every_situation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
