@@ -41,6 +41,7 @@ struct kn_job;
 typedef struct kn_request {
     kiln_cache *cache;
     const kiln_recipe *recipe; /* NULL with a bypass */
+    const char *what;          /* "nvrtc", in reports */
     const char *name;          /* of the source, in messages and reports */
     const char *bypass;        /* why no key describes it; NULL: one does */
     bool only_cached;          /* what is not cached is not compiled */
@@ -87,13 +88,12 @@ typedef struct kn_output {
 /* How to serve one kind of compile. Each function gets the call of kn_job_begin; all but `compile`
  * may be NULL. */
 typedef struct kn_frontend {
-    const char *what; /* "nvrtc", in reports */
     /* Compiles, for kn_job_run. A failure's words go to `diag`, which is not NULL. */
     void (*compile)(void *call, kn_output *output, kiln_diag *diag);
     /* Whether all that a compile read is what the key says. */
     kn_change (*still_true)(void *call);
     /* Hands an entry to the caller. A failure's words go to `diag`, which is not NULL. */
-    kn_loaded (*load)(void *call, const kiln_blob *blob, kiln_diag *diag);
+    kn_loaded (*load)(void *call, kiln_blob *blob, kiln_diag *diag);
     /* It is a hit, stored or deferred: lists of headers are worth keeping. */
     void (*keep)(void *call);
     /* Fills a draft of the cache's recording, and its target (recorder.h). */

@@ -7,7 +7,6 @@
 #include "interpose/hiprtc_api.h"
 #include "interpose/hiprtc_kind.h"
 #include "interpose/rtc_calls.h"
-#include "interpose/rtc_compile.h"
 #include "interpose/session.h"
 #include "kiln/export.h"
 
@@ -177,7 +176,7 @@ static const char *ask_hiprtc_error(place *of, hiprtcResult result)
 /* Links are the real library's. What it makes of them is not kept. */
 static void count_link(place *of)
 {
-    kn_rtc_count_bypass(&of->library, "link", "hiprtcLinkComplete is not cached", 0);
+    kn_session_bypass(of->library.kind->what, "link", "hiprtcLinkComplete is not cached", 0);
 }
 
 /* --- the tables ------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interpose/rtc_compile.h"
+#include "interpose/session.h"
 #include "sys/clock.h"
 
 /* --- handing on ------------------------------------------------------------------------------- */
@@ -125,9 +126,9 @@ static int compile_foreign(const kn_rtc_library *library, void *handle, int opti
     }
     const int code = real->compile(handle, option_count, options);
     if (code != KN_RTC_INVALID_PROGRAM) {
-        kn_rtc_count_bypass(library, library->kind->unnamed,
-                            "created by the compiler itself: the source is encrypted",
-                            kn_clock_now() - start);
+        kn_session_bypass(library->kind->what, library->kind->unnamed,
+                          "created by the compiler itself: the source is encrypted",
+                          kn_clock_now() - start);
     }
     return code;
 }

@@ -1,21 +1,26 @@
-/* See rtc_compile.h. */
+/* See rtc_compile.h: a frontend of the engine. */
 #include "interpose/rtc_compile.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/text.h"
 #include "interpose/room.h"
 #include "interpose/rtc_key.h"
 #include "interpose/session.h"
-#include "key/recipe.h"
 #include "record/recorder.h"
-#include "store/cache/cache.h"
 #include "store/format/blob.h"
-#include "sys/clock.h"
 
-/* --- the real compile ------------------------------------------------------------------------- */
+static const char no_room[] = "the program has no free file descriptors";
+
+typedef struct compile_call {
+    kn_rtc_program *program;
+    kn_rtc_identity identity;
+    kn_rtc_key key;
+    bool apart; /* in a table of descriptors of its own */
+    int code;
+} compile_call;
+
+/* --- past the cache --------------------------------------------------------------------------- */
 
 /* From now on the real program answers. */
 static int compile_plainly(kn_rtc_program *program)
@@ -25,26 +30,36 @@ static int compile_plainly(kn_rtc_program *program)
     return code != 0 ? code : kn_rtc_program_compile_real(program, false);
 }
 
-typedef struct compile_call {
-    kn_rtc_program *program;
-    kn_rtc_key *key;
-    const kn_rtc_identity *identity;
-    bool ran;
-    int code;
-    uint64_t took_ns;
-    const char *unkept; /* why the result is this caller's alone */
-} compile_call;
-
-static const char *find_change(const compile_call *call)
+static void compile_apart(void *user)
 {
-    if (call->key->closure != NULL && !kn_closure_still_true(call->key->closure)) {
-        return "a header changed during the compile";
-    }
-    const kn_rtc_library *library = call->program->library;
-    return library->kind->identity_holds(library, call->identity)
-               ? NULL
-               : "the compiler was replaced while this process was running";
+    compile_call *call = (compile_call *)user;
+    call->code = compile_plainly(call->program);
 }
+
+static void compile_past_cache(void *user, kn_output *output, kiln_diag *diag)
+{
+    compile_call *call = (compile_call *)user;
+    (void)diag;
+    if (call->apart) {
+        kn_room_run(compile_apart, call);
+    } else {
+        compile_apart(call);
+    }
+    output->outcome = call->code == 0 ? KN_OUTCOME_PRIVATE : KN_OUTCOME_FAILED;
+}
+
+static const kn_frontend past_cache = {.compile = compile_past_cache,
+                                       .report = kn_session_report_job};
+
+static int bypass_cache(compile_call *call, const kn_request *request)
+{
+    kn_job job;
+    (void)kn_job_run(&job, &past_cache, request, call);
+    kn_job_deinit(&job);
+    return call->code;
+}
+
+/* --- through the cache ------------------------------------------------------------------------ */
 
 /* Why what the compile gave is this caller's alone; NULL if it may be stored. */
 static const char *find_refusal(const compile_call *call, const kiln_blob *blob)
@@ -53,199 +68,133 @@ static const char *find_refusal(const compile_call *call, const kiln_blob *blob)
     const kn_span payload = kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob));
     kn_rtc_answer answer;
     const char *why = NULL;
-    if (!kn_rtc_key_fits(call->key, call->program, payload)) {
+    if (!kn_rtc_key_fits(&call->key, call->program, payload)) {
         return "the code holds the directory of its source's name";
     }
     if (kind->refuse != NULL) {
         why = kn_rtc_answer_parse(payload, &answer) == KILN_OK
-                  ? kind->refuse(&call->key->options, &answer)
+                  ? kind->refuse(&call->key.options, &answer)
                   : "its result cannot be read";
         kn_rtc_answer_deinit(&answer);
     }
     return why;
 }
 
-static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static void compile_program(void *user, kn_output *output, kiln_diag *diag)
 {
     compile_call *call = (compile_call *)user;
     kn_rtc_program *program = call->program;
-    const uint64_t start = kn_clock_now();
-    call->ran = true;
     call->code = kn_rtc_program_make_real(program);
     if (call->code == 0) {
         call->code = kn_rtc_program_compile_real(program, true);
     }
-    call->took_ns = kn_clock_now() - start;
     program->real_compiled = call->code == 0;
     if (call->code != 0) {
-        return kiln_diag_set(diag, KILN_E_COMPILE, NULL, kn_rtc_program_name(program),
-                             "%s returned %d", program->library->kind->name, call->code);
+        (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, kn_rtc_program_name(program),
+                            "%s returned %d", program->library->kind->name, call->code);
+        output->outcome = KN_OUTCOME_FAILED;
+        return;
     }
-    call->unkept = find_change(call);
-    if (call->unkept != NULL) {
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, kn_rtc_program_name(program), "%s",
-                             call->unkept);
-    }
-    kiln_blob *blob = NULL;
-    const kiln_status status = kn_rtc_program_gather(program, &blob, diag);
-    call->unkept = status == KILN_OK ? find_refusal(call, blob) : NULL;
-    if (call->unkept != NULL) {
-        kiln_blob_release(blob);
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, kn_rtc_program_name(program), "%s",
-                             call->unkept);
-    }
-    *out_blob = status == KILN_OK ? blob : NULL;
-    return status;
+    output->reason = kn_rtc_program_gather(program, &output->blob, diag) == KILN_OK
+                         ? find_refusal(call, output->blob)
+                         : "its result could not be kept";
+    output->outcome = output->reason == NULL ? KN_OUTCOME_STORED : KN_OUTCOME_PRIVATE;
 }
 
-/* --- one compile ------------------------------------------------------------------------------ */
-
-static void report_compile(const kn_rtc_program *program, const char *origin, const char *reason,
-                           uint64_t took_ns, uint64_t saved_ns, const kiln_key *key)
+static kn_change find_change(void *user)
 {
-    kn_session_report(&(kn_session_event){.what = program->library->kind->what,
-                                          .name = kn_rtc_program_name(program),
-                                          .origin = origin,
-                                          .reason = reason,
-                                          .took_ns = took_ns,
-                                          .saved_ns = saved_ns,
-                                          .key = key});
-}
-
-typedef struct plain_call {
-    kn_rtc_program *program;
-    int code;
-} plain_call;
-
-static void compile_apart(void *user)
-{
-    plain_call *call = (plain_call *)user;
-    call->code = compile_plainly(call->program);
-}
-
-/* `apart`: in a table of descriptors of its own. */
-static int compile_past_cache(kn_rtc_program *program, kiln_cache *cache, const char *reason,
-                              bool apart)
-{
-    const uint64_t start = kn_clock_now();
-    plain_call call = {.program = program};
-    if (apart) {
-        kn_room_run(compile_apart, &call);
-    } else {
-        compile_apart(&call);
+    const compile_call *call = (const compile_call *)user;
+    const kn_rtc_library *library = call->program->library;
+    if (call->key.closure != NULL && !kn_closure_still_true(call->key.closure)) {
+        return KN_CHANGED_HEADER;
     }
-    const int code = call.code;
-    kiln_cache_count_bypass(cache, kn_rtc_program_name(program), reason);
-    report_compile(program, "bypassed", reason, kn_clock_now() - start, 0, NULL);
-    return code;
+    return library->kind->identity_holds(library, &call->identity) ? KN_UNCHANGED
+                                                                   : KN_CHANGED_LIBRARY;
 }
 
-/* The compile ran here and its result is not an entry: the real program has it. */
-static int keep_real(const compile_call *call, kiln_cache *cache)
+static kn_loaded load_answer(void *user, kiln_blob *blob, kiln_diag *diag)
 {
-    call->program->plain = true;
-    if (call->code != 0) {
-        report_compile(call->program, "failed", NULL, call->took_ns, 0, NULL);
-        return call->code;
+    const compile_call *call = (const compile_call *)user;
+    (void)diag;
+    return kn_rtc_program_take(call->program, kiln_blob_retain(blob)) ? KN_LOADED : KN_LOAD_UNSOUND;
+}
+
+static void keep_headers(void *user)
+{
+    const compile_call *call = (const compile_call *)user;
+    if (call->key.closure != NULL) {
+        kn_closure_save(call->key.closure);
     }
-    const char *reason = call->unkept != NULL ? call->unkept : "its result could not be kept";
-    kiln_cache_count_bypass(cache, kn_rtc_program_name(call->program), reason);
-    report_compile(call->program, "bypassed", reason, call->took_ns, 0, NULL);
-    return 0;
 }
 
 /* What the program was made of, for the cache's recording. */
-static void record_program(const kn_rtc_program *program, kiln_cache *cache, const kn_rtc_key *key,
-                           uint64_t compile_ns)
+static void record_program(void *user, kn_draft *draft, char *target, size_t size)
 {
+    const compile_call *call = (const compile_call *)user;
+    const kn_rtc_program *program = call->program;
     const kn_rtc_kind *kind = program->library->kind;
-    char target[64];
-    kn_draft draft;
-    const kiln_key name = kiln_recipe_key(key->recipe);
-    if (!kn_draft_begin(&draft, cache, &name)) {
-        return;
-    }
-    kn_text_putf(target, sizeof(target), "%s:%s", kind->record_prefix, key->options.arch);
-    draft.program.door = kind->door;
-    draft.program.flags = program->library->recorded;
-    draft.program.language = kind->language;
-    draft.program.name = program->name;
-    draft.program.options = (const char *const *)program->options;
-    draft.program.option_count = program->option_count;
-    draft.program.entries = (const char *const *)program->expressions;
-    draft.program.entry_count = program->expression_count;
-    kn_draft_add_text(&draft, program->text, strlen(program->text), "", program->headers,
+    kn_text_putf(target, size, "%s:%s", kind->record_prefix, call->key.options.arch);
+    draft->program.door = kind->door;
+    draft->program.flags = program->library->recorded;
+    draft->program.language = kind->language;
+    draft->program.name = program->name;
+    draft->program.options = (const char *const *)program->options;
+    draft->program.option_count = program->option_count;
+    draft->program.entries = (const char *const *)program->expressions;
+    draft->program.entry_count = program->expression_count;
+    kn_draft_add_text(draft, program->text, strlen(program->text), "", program->headers,
                       program->header_count);
-    kn_draft_add_closure(&draft, key->closure);
-    kn_draft_end(&draft, target, compile_ns);
+    kn_draft_add_closure(draft, call->key.closure);
 }
 
-static int compile_through(kn_rtc_program *program, kiln_cache *cache, kn_rtc_key *key,
-                           const kn_rtc_identity *identity)
-{
-    compile_call call = {.program = program, .key = key, .identity = identity};
-    kiln_diag diag = KILN_DIAG_INIT;
-    kiln_blob *blob = NULL;
-    kiln_origin origin = KILN_ORIGIN_NONE;
-    const uint64_t start = kn_clock_now();
-    const kiln_status status = kiln_cache_get_or_compile(cache, key->recipe, compile_for_store,
-                                                         &call, &blob, &origin, &diag);
-    kiln_diag_clear(&diag);
-    if (status != KILN_OK) {
-        /* Another's compile failed, or memory is short: this caller gets the compiler's own answer.
-         */
-        return call.ran ? keep_real(&call, cache) : compile_plainly(program);
-    }
-    if (key->closure != NULL) {
-        kn_closure_save(key->closure);
-    }
-    const uint64_t compile_ns = atomic_load(&blob->compile_ns);
-    if (!kn_rtc_program_take(program, blob)) {
-        const kiln_key bad = kiln_recipe_key(key->recipe);
-        kn_ignore(kiln_cache_remove(cache, &bad, NULL)); /* whole, and not a result of this one */
-        return call.ran ? keep_real(&call, cache)
-                        : compile_past_cache(program, cache,
-                                             "its entry is not a result of this compiler", false);
-    }
-    record_program(program, cache, key, compile_ns);
-    const kiln_key own = kiln_recipe_key(key->recipe);
-    report_compile(program, kiln_origin_name(origin), NULL, kn_clock_now() - start,
-                   call.ran ? 0 : compile_ns, &own);
-    return 0;
-}
+static const kn_frontend through_cache = {.compile = compile_program,
+                                          .still_true = find_change,
+                                          .load = load_answer,
+                                          .keep = keep_headers,
+                                          .record = record_program,
+                                          .report = kn_session_report_job,
+                                          .loads_output = true,
+                                          .own_failures = true};
 
-void kn_rtc_count_bypass(const kn_rtc_library *library, const char *name, const char *reason,
-                         uint64_t took_ns)
+/* Where the result is not an entry, the real program has it. */
+static int ask_cache(compile_call *call, const kn_request *request)
 {
-    kiln_cache *cache = kn_session_cache();
-    if (cache != NULL) {
-        kn_cache_count_bypass(cache, name, reason, took_ns);
+    kn_job job;
+    const kn_outcome outcome = kn_job_run(&job, &through_cache, request, call);
+    const bool ran = job.ran;
+    kn_job_deinit(&job);
+    if (outcome == KN_OUTCOME_HIT || outcome == KN_OUTCOME_STORED) {
+        return 0;
     }
-    kn_session_report(&(kn_session_event){.what = library->kind->what,
-                                          .name = name,
-                                          .origin = "bypassed",
-                                          .reason = reason,
-                                          .took_ns = took_ns});
+    call->program->plain = true;
+    return ran ? call->code : compile_plainly(call->program);
 }
 
 int kn_rtc_program_compile(kn_rtc_program *program)
 {
-    kiln_cache *cache = kn_session_cache();
-    kn_rtc_identity identity;
-    kn_rtc_key key;
+    kn_request request = {.cache = kn_session_cache(),
+                          .what = program->library->kind->what,
+                          .name = kn_rtc_program_name(program)};
+    compile_call call = {.program = program};
     kiln_diag diag = KILN_DIAG_INIT;
     kn_rtc_program_forget(program);
-    if (cache != NULL && !program->plain && kn_room_is_short()) {
-        return compile_past_cache(program, cache, "the program has no free file descriptors", true);
+    if (request.cache == NULL || program->plain) {
+        return compile_plainly(program);
     }
-    if (cache == NULL || program->plain ||
-        kn_rtc_library_identify(program->library, &identity, &diag) != KILN_OK ||
-        kn_rtc_key_init(&key, cache, program, &identity, &diag) != KILN_OK) {
+    call.apart = kn_room_is_short();
+    if (call.apart) {
+        request.bypass = no_room;
+        return bypass_cache(&call, &request);
+    }
+    if (kn_rtc_library_identify(program->library, &call.identity, &diag) != KILN_OK ||
+        kn_rtc_key_init(&call.key, request.cache, program, &call.identity, &diag) != KILN_OK) {
         kiln_diag_clear(&diag);
         return compile_plainly(program);
     }
-    const int code = key.bypass[0] != '\0' ? compile_past_cache(program, cache, key.bypass, false)
-                                           : compile_through(program, cache, &key, &identity);
-    kn_rtc_key_deinit(&key);
+    request.recipe = call.key.recipe;
+    request.bypass = call.key.bypass[0] != '\0' ? call.key.bypass : NULL;
+    const int code =
+        request.bypass != NULL ? bypass_cache(&call, &request) : ask_cache(&call, &request);
+    kn_rtc_key_deinit(&call.key);
     return code;
 }

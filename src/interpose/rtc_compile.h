@@ -9,8 +9,4 @@
  */
 int kn_rtc_program_compile(kn_rtc_program *program);
 
-/* Counts a call that compiles and that no key describes. */
-void kn_rtc_count_bypass(const kn_rtc_library *library, const char *name, const char *reason,
-                         uint64_t took_ns);
-
 #endif

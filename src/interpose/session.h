@@ -8,6 +8,7 @@
 
 #include "kiln/cache.h"
 
+#include "engine/job.h"
 #include "headers/header_memo.h"
 
 /* The default cache, opened at the first call; NULL if it cannot be opened, which is logged once.
@@ -32,5 +33,11 @@ typedef struct kn_session_event {
 /* Appends one line to $KILN_EXEC_REPORT, if that is set (formats.md, "Report of kiln exec").
  * One write, so that lines of several processes do not mix. Threads: any. Fails: never. */
 void kn_session_report(const kn_session_event *event);
+
+/* The line of a job, as a frontend's `report`. */
+void kn_session_report_job(void *call, const kn_job *job);
+
+/* Counts and reports a compile that no job stands for and no key describes. */
+void kn_session_bypass(const char *what, const char *name, const char *reason, uint64_t took_ns);
 
 #endif

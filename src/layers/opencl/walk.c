@@ -33,11 +33,7 @@ static void report_walk(const char *origin, const char *reason, uint64_t took_ns
 
 void kn_layer_count_bypass(const char *reason, uint64_t took_ns)
 {
-    kiln_cache *cache = kn_session_cache();
-    if (cache != NULL) {
-        kn_cache_count_bypass(cache, what, reason, took_ns);
-    }
-    report_walk("bypassed", reason, took_ns, 0);
+    kn_session_bypass("opencl", what, reason, took_ns);
 }
 
 /* --- key -------------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ static kn_change find_change(void *call)
     return ((kt_fake *)call)->change;
 }
 
-static kn_loaded load_fake(void *call, const kiln_blob *blob, kiln_diag *diag)
+static kn_loaded load_fake(void *call, kiln_blob *blob, kiln_diag *diag)
 {
     kt_fake *fake = call;
     const bool fresh = fake->compiles > 0;
@@ -100,8 +100,7 @@ static bool adopt_fake(void *call)
     return fake->has_unstored;
 }
 
-const kn_frontend kt_shim = {.what = "shim",
-                             .compile = compile_fake,
+const kn_frontend kt_shim = {.compile = compile_fake,
                              .still_true = find_change,
                              .load = load_fake,
                              .keep = keep_fake,
@@ -110,8 +109,7 @@ const kn_frontend kt_shim = {.what = "shim",
                              .loads_output = true,
                              .own_failures = true};
 
-const kn_frontend kt_driver = {.what = "driver",
-                               .compile = compile_fake,
+const kn_frontend kt_driver = {.compile = compile_fake,
                                .still_true = find_change,
                                .load = load_fake,
                                .keep = keep_fake,
@@ -119,8 +117,7 @@ const kn_frontend kt_driver = {.what = "driver",
                                .report = report_fake,
                                .driver_loads = true};
 
-const kn_frontend kt_stage = {.what = "stage",
-                              .compile = compile_fake,
+const kn_frontend kt_stage = {.compile = compile_fake,
                               .still_true = find_change,
                               .load = load_fake,
                               .keep = keep_fake,

@@ -483,8 +483,8 @@ static void check_counts(const row *r, const world *w)
     const uint64_t *want = (const uint64_t *)&expected;
     for (size_t i = 0; i < sizeof(counts) / sizeof(uint64_t); i++) {
         if (have[i] != want[i]) {
-            fail_msg("%s, %s: counter %zu is %llu, not %llu", w->frontend->what, r->name, i,
-                     (unsigned long long)have[i], (unsigned long long)want[i]);
+            fail_msg("%s: counter %zu is %llu, not %llu", r->name, i, (unsigned long long)have[i],
+                     (unsigned long long)want[i]);
         }
     }
 }

@@ -1,7 +1,7 @@
 /* See vulkan_program.h. */
-#include "vulkan_program.h"
-
 #include "interpose/session.h"
+
+#include "vulkan_program.h"
 
 /* --- what the core asks of its process -------------------------------------------------------- */
 
