@@ -6,13 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <kiln/unstable/admin.h>
 
 #include "base/checked.h"
 #include "base/label.h"
@@ -24,8 +21,6 @@
 #include "interpose/ptx_files.h"
 #include "interpose/session.h"
 #include "interpose/tool.h"
-#include "store/format/blob.h"
-#include "sys/clock.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
@@ -43,7 +38,7 @@ typedef struct ptxas_call {
     kn_ptx_files files;
     kiln_recipe *recipe;
     /* of a compile that ran here */
-    bool ran, kept;
+    bool ran;
     int code;
     char *errors;
     size_t errors_length;
@@ -65,24 +60,12 @@ static int become_real(const ptxas_call *call)
     return -1;
 }
 
-static void report_call(const ptxas_call *call, const char *origin, const char *reason,
-                        uint64_t took_ns, uint64_t saved_ns)
-{
-    kn_session_report(&(kn_session_event){.what = "ptxas",
-                                          .name = name_of_call(call),
-                                          .origin = origin,
-                                          .reason = reason,
-                                          .took_ns = took_ns,
-                                          .saved_ns = saved_ns});
-}
-
 /* Only a compile is worth a line; a question for help is not. */
 static int bypass_cache(const ptxas_call *call, const char *reason)
 {
     kiln_cache *cache = call->line.input_at > 0 ? kn_session_cache() : NULL;
     if (cache != NULL) {
-        kiln_cache_count_bypass(cache, name_of_call(call), reason);
-        report_call(call, "bypassed", reason, 0, 0);
+        kn_session_bypass("ptxas", name_of_call(call), reason, 0);
         kiln_cache_destroy(cache);
     }
     return become_real(call);
@@ -213,7 +196,7 @@ static kiln_blob *make_blob(ptxas_call *call, kn_span code, kn_span out, kiln_di
     return blob;
 }
 
-static kiln_status compile_ptx_for_store(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static void compile_ptx(void *user, kn_output *output, kiln_diag *diag)
 {
     ptxas_call *call = (ptxas_call *)user;
     memory_files files;
@@ -221,28 +204,27 @@ static kiln_status compile_ptx_for_store(void *user, kiln_blob **out_blob, kiln_
     char *out = NULL;
     size_t code_length = 0;
     size_t out_length = 0;
-    kiln_blob *blob = NULL;
     if (open_files(call, &files) && run_real(call, &files) && call->code == 0) {
         code = kn_tool_memory_read(files.output, &code_length);
         out = kn_tool_memory_read(files.out, &out_length);
         if (code != NULL && out != NULL) {
-            blob =
+            output->blob =
                 make_blob(call, kn_span_of(code, code_length), kn_span_of(out, out_length), diag);
         }
     }
     close_files(&files);
     free(code);
     free(out);
-    *out_blob = blob;
-    call->kept = blob != NULL;
-    if (blob != NULL) {
-        return KILN_OK;
+    if (output->blob != NULL) {
+        output->outcome = KN_OUTCOME_STORED;
+    } else if (call->reason[0] != '\0') {
+        output->outcome = KN_OUTCOME_PRIVATE;
+        output->reason = call->reason;
+    } else {
+        output->outcome = KN_OUTCOME_FAILED;
+        (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of_call(call), "ptxas gave %d",
+                            call->code);
     }
-    return call->ran && call->code != 0
-               ? kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of_call(call), "ptxas gave %d",
-                               call->code)
-               : kiln_diag_set(diag, KILN_E_CANCELLED, NULL, name_of_call(call), "%s",
-                               call->reason[0] != '\0' ? call->reason : "ptxas did not end well");
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -292,9 +274,10 @@ static bool write_errors(const ptxas_call *call, kn_span errors, kn_span name)
     return written;
 }
 
-/* False if the entry is not an answer to this call, and nothing was written. */
-static bool give_answer(const ptxas_call *call, kn_span payload)
+static kn_loaded give_answer(void *user, kiln_blob *blob, kiln_diag *diag)
 {
+    const ptxas_call *call = (const ptxas_call *)user;
+    const kn_span payload = kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob));
     kn_span code;
     kn_span out;
     kn_span errors;
@@ -305,18 +288,23 @@ static bool give_answer(const ptxas_call *call, kn_span payload)
         !kn_parts_get(payload, PART_ERRORS, NULL, &errors) ||
         !kn_parts_get(payload, PART_NAME, NULL, &name) ||
         !kn_parts_get(payload, PART_TIMES, NULL, &times)) {
-        return false;
+        return KN_LOAD_UNSOUND;
     }
+    bool given = false;
     if (call->line.asks_version) {
-        return write_all(STDOUT_FILENO, out) && write_errors(call, errors, name);
+        given = write_all(STDOUT_FILENO, out) && write_errors(call, errors, name);
+    } else {
+        char *own = (char *)kn_bytes_copy(code.data, code.length);
+        given = own != NULL && code.length > 0 &&
+                kn_ptx_files_set_times(&call->files, times, own, code.length) &&
+                write_output(call->line.output, kn_span_of(own, code.length)) &&
+                write_errors(call, errors, name);
+        free(own);
     }
-    char *own = (char *)kn_bytes_copy(code.data, code.length);
-    const bool given = own != NULL && code.length > 0 &&
-                       kn_ptx_files_set_times(&call->files, times, own, code.length) &&
-                       write_output(call->line.output, kn_span_of(own, code.length)) &&
-                       write_errors(call, errors, name);
-    free(own);
-    return given;
+    if (!given) {
+        (void)kiln_diag_set(diag, KILN_E_IO, NULL, name_of_call(call), "the output is not written");
+    }
+    return given ? KN_LOADED : KN_LOAD_FAILED;
 }
 
 /* --- one call --------------------------------------------------------------------------------- */
@@ -402,36 +390,29 @@ static bool give_failure(const ptxas_call *call)
                         kn_span_of_text(call->name));
 }
 
+static const kn_frontend compiles = {.compile = compile_ptx,
+                                     .load = give_answer,
+                                     .report = kn_session_report_job,
+                                     .loads_output = true,
+                                     .own_failures = true};
+
+/* The same, and no compile of the caller's. */
+static const kn_frontend tells_version = {
+    .compile = compile_ptx, .load = give_answer, .loads_output = true, .own_failures = true};
+
 /* The exit code, or -1: the real one is to do it. */
 static int answer_call(ptxas_call *call, kiln_cache *cache)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    kiln_blob *blob = NULL;
-    kiln_origin origin = KILN_ORIGIN_NONE;
-    const uint64_t start = kn_clock_now();
-    const kiln_status status = kiln_cache_get_or_compile(cache, call->recipe, compile_ptx_for_store,
-                                                         call, &blob, &origin, &diag);
-    kiln_diag_clear(&diag);
-    if (status != KILN_OK) {
-        if (call->reason[0] != '\0') {
-            kiln_cache_count_bypass(cache, name_of_call(call), call->reason);
-            report_call(call, "bypassed", call->reason, kn_clock_now() - start, 0);
-            return -1;
-        }
-        report_call(call, "failed", NULL, kn_clock_now() - start, 0);
-        return give_failure(call) ? call->code : -1;
+    const kn_request request = {
+        .cache = cache, .recipe = call->recipe, .what = "ptxas", .name = name_of_call(call)};
+    kn_job job;
+    const kn_outcome outcome =
+        kn_job_run(&job, call->line.asks_version ? &tells_version : &compiles, &request, call);
+    kn_job_deinit(&job);
+    if (outcome == KN_OUTCOME_HIT || outcome == KN_OUTCOME_STORED) {
+        return 0;
     }
-    const uint64_t compile_ns = atomic_load(&blob->compile_ns);
-    const bool given = give_answer(call, kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)));
-    kiln_blob_release(blob);
-    if (!given) {
-        return -1;
-    }
-    if (!call->line.asks_version) {
-        report_call(call, kiln_origin_name(origin), NULL, kn_clock_now() - start,
-                    call->ran ? 0 : compile_ns);
-    }
-    return 0;
+    return outcome == KN_OUTCOME_FAILED && give_failure(call) ? call->code : -1;
 }
 
 static int run_call(ptxas_call *call)

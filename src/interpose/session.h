@@ -34,10 +34,10 @@ typedef struct kn_session_event {
  * One write, so that lines of several processes do not mix. Threads: any. Fails: never. */
 void kn_session_report(const kn_session_event *event);
 
-/* The line of a job, as a frontend's `report`. */
+/* The line of a job, as a frontend's `report` (session_tally.c). */
 void kn_session_report_job(void *call, const kn_job *job);
 
-/* Counts and reports a compile that no job stands for and no key describes. */
+/* Counts and reports a compile that no job stands for and no key describes (session_tally.c). */
 void kn_session_bypass(const char *what, const char *name, const char *reason, uint64_t took_ns);
 
 #endif
