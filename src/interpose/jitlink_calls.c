@@ -1,7 +1,6 @@
 /* The functions that stand in for nvJitLink's. Each step of a link (its creation, an input, the
  * link itself) is looked up by what was done before it; the first that is not found makes the real
  * link, with all that came before. Only success is kept: after a failure the real link goes on. */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,12 +53,11 @@ static const char *name_of_link(const kn_jitlink_link *link)
     return link->input_count > 0 && link->inputs[0].name != NULL ? link->inputs[0].name : "link";
 }
 
-static void report_link(const kn_jitlink_link *link, const char *origin, const char *reason)
+static void report_link(const kn_jitlink_link *link, const char *origin)
 {
     kn_session_report(&(kn_session_event){.what = "nvjitlink",
                                           .name = name_of_link(link),
                                           .origin = origin,
-                                          .reason = reason,
                                           .took_ns = link->took_ns,
                                           .saved_ns = link->saved_ns});
 }
@@ -67,12 +65,8 @@ static void report_link(const kn_jitlink_link *link, const char *origin, const c
 /* A link past the cache, once. */
 static void count_bypassed(kn_jitlink_link *link, const char *reason)
 {
-    kiln_cache *cache = kn_session_cache();
-    if (!link->counted && cache != NULL) {
-        kn_cache_count_bypass(cache, name_of_link(link), reason, link->took_ns);
-    }
     if (!link->counted) {
-        report_link(link, "bypassed", reason);
+        kn_session_bypass("nvjitlink", name_of_link(link), reason, link->took_ns);
     }
     link->counted = true;
 }
@@ -81,8 +75,10 @@ static void count_bypassed(kn_jitlink_link *link, const char *reason)
 
 typedef struct link_step {
     kn_jitlink_link *link;
-    bool ran, gathers;
+    bool gathers;
     nvJitLinkResult code;
+    kiln_blob *blob; /* the caller's; NULL: the real link took the step */
+    kiln_origin origin;
     const char *unkept;
 } link_step;
 
@@ -117,83 +113,99 @@ static const char *find_unkept(kn_span payload)
         memmem(bytes.data, bytes.length, lines, sizeof(lines)) != NULL) {
         return "nvJitLink: the code has a table of source lines";
     }
-    return identity_holds() ? NULL : "nvJitLink was replaced while this process was running";
+    return NULL;
 }
 
-static kiln_status run_step(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static kn_change find_change(void *user)
+{
+    (void)user;
+    return identity_holds() ? KN_UNCHANGED : KN_CHANGED_LIBRARY;
+}
+
+static void run_step(void *user, kn_output *output, kiln_diag *diag)
 {
     link_step *step = (link_step *)user;
     char label[KN_LABEL_SIZE];
     kn_strbuf payload, facts;
-    kiln_status status = KILN_OK;
-    step->ran = true;
     step->code = kn_jitlink_link_catch_up(step->link);
+    if (step->code != 0) {
+        (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of_link(step->link),
+                            "nvJitLink gave %d", step->code);
+        output->outcome = KN_OUTCOME_FAILED;
+        return;
+    }
     kn_strbuf_init(&payload, (size_t)1 << 30);
     kn_strbuf_init(&facts, 0);
     kn_label_make(label, name_of_link(step->link), kn_span_of(NULL, 0));
     kn_label_append(&facts, label);
-    if (step->code != 0) {
-        status = kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of_link(step->link),
-                               "nvJitLink gave %d", step->code);
-    }
-    for (unsigned i = 0; status == KILN_OK && step->gathers && i < KN_JITLINK_OUTPUT_COUNT; i++) {
+    for (unsigned i = 0; step->gathers && i < KN_JITLINK_OUTPUT_COUNT; i++) {
         if (!gather_link_output(step->link, i, &payload)) {
-            step->unkept = "nvJitLink: it linked and does not give the result";
+            output->reason = "nvJitLink: it linked and does not give the result";
         }
     }
     kn_parts_append(&payload, PART_WHOLE, 0, kn_span_of(NULL, 0));
-    if (status == KILN_OK && step->unkept == NULL) {
-        step->unkept = find_unkept(kn_span_of(payload.data, payload.length));
+    if (output->reason == NULL) {
+        output->reason = find_unkept(kn_span_of(payload.data, payload.length));
     }
-    if (status == KILN_OK && step->unkept != NULL) {
-        status = kiln_diag_set(diag, KILN_E_CANCELLED, NULL, name_of_link(step->link), "%s",
-                               step->unkept);
+    if (output->reason == NULL &&
+        (!kn_strbuf_ok(&payload) ||
+         kiln_blob_create(payload.data, payload.length, facts.data, facts.length, &output->blob,
+                          diag) != KILN_OK)) {
+        output->reason = "nvJitLink: it cannot be kept";
     }
-    if (status == KILN_OK) {
-        status = kn_strbuf_ok(&payload) ? kiln_blob_create(payload.data, payload.length, facts.data,
-                                                           facts.length, out_blob, diag)
-                                        : KILN_E_NOMEM;
-    }
+    output->outcome = output->reason == NULL ? KN_OUTCOME_STORED : KN_OUTCOME_PRIVATE;
     kn_strbuf_deinit(&facts);
     kn_strbuf_deinit(&payload);
-    return status;
 }
 
-/* Takes the step of this recipe, which it destroys. The blob is the caller's; NULL: the real link
- * took the step and has the last word from now on. */
-static nvJitLinkResult take_step(kn_jitlink_link *link, kiln_recipe *recipe, link_step *step,
-                                 kiln_blob **out_blob, kiln_origin *out_origin)
+static kn_loaded check_step(void *user, kiln_blob *blob, kiln_diag *diag)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    const uint64_t start = kn_clock_now();
-    kiln_blob *blob = NULL;
-    nvJitLinkResult code = 0;
+    const kn_span payload = kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob));
+    kn_span bytes;
+    (void)user;
+    (void)diag;
+    return kn_parts_are_whole(payload) && kn_parts_get(payload, PART_WHOLE, NULL, &bytes)
+               ? KN_LOADED
+               : KN_LOAD_UNSOUND;
+}
+
+static const kn_frontend steps = {.compile = run_step,
+                                  .still_true = find_change,
+                                  .load = check_step,
+                                  .loads_output = true,
+                                  .own_failures = true,
+                                  .is_step = true};
+
+/* Takes the step of this recipe (NULL: there is no memory for one), which it destroys. Where no
+ * entry stands for the step, the real link took it and has the last word from now on. */
+static nvJitLinkResult take_step(kn_jitlink_link *link, kiln_recipe *recipe, link_step *step)
+{
+    const kn_request request = {.cache = kn_session_cache(),
+                                .recipe = recipe,
+                                .what = "nvjitlink",
+                                .name = name_of_link(link)};
+    kn_job job;
     step->link = link;
-    kiln_status status = KILN_E_NOMEM;
-    if (recipe != NULL) {
-        link->step = kiln_recipe_key(recipe);
-        status = kiln_cache_get_or_compile(kn_session_cache(), recipe, run_step, step, &blob,
-                                           out_origin, &diag);
-    }
-    kiln_diag_clear(&diag);
-    kiln_recipe_destroy(recipe);
-    if (status == KILN_OK) {
-        const kn_span payload = kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob));
-        kn_span bytes;
-        link->saved_ns += step->ran ? 0 : atomic_load(&blob->compile_ns);
-        if (!kn_parts_are_whole(payload) || !kn_parts_get(payload, PART_WHOLE, NULL, &bytes)) {
-            kn_ignore(kiln_cache_remove(kn_session_cache(), &link->step, NULL));
-            kiln_blob_release(blob);
-            blob = NULL;
-        }
-    }
-    if (blob == NULL) {
+    if (recipe == NULL) {
         link->plain = true;
-        code = step->ran ? step->code : kn_jitlink_link_catch_up(link);
+        return kn_jitlink_link_catch_up(link);
     }
-    link->took_ns += kn_clock_now() - start;
-    *out_blob = blob;
-    return code;
+    link->step = kiln_recipe_key(recipe);
+    const kn_outcome outcome = kn_job_run(&job, &steps, &request, step);
+    const bool stands = outcome == KN_OUTCOME_HIT || outcome == KN_OUTCOME_STORED;
+    if (stands) {
+        step->blob = kiln_blob_retain(job.blob);
+        step->origin = job.origin;
+    } else if (!job.ran) {
+        step->code = kn_jitlink_link_catch_up(link);
+    }
+    step->unkept = job.reason;
+    link->plain = !stands;
+    link->saved_ns += kn_job_saved_ns(&job);
+    link->took_ns += job.took_ns;
+    kn_job_deinit(&job);
+    kiln_recipe_destroy(recipe);
+    return step->code;
 }
 
 /* --- handing on ------------------------------------------------------------------------------- */
@@ -276,12 +288,10 @@ static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handl
         return create_real(release, handle, count, options);
     }
     kiln_recipe *recipe = NULL;
-    kiln_blob *blob = NULL;
-    kiln_origin origin = KILN_ORIGIN_NONE;
     link_step step = {0};
     kn_ignore(kn_jitlink_key_create(link, name, &recipe)); /* NULL: a plain link */
-    const nvJitLinkResult code = take_step(link, recipe, &step, &blob, &origin);
-    kiln_blob_release(blob);
+    const nvJitLinkResult code = take_step(link, recipe, &step);
+    kiln_blob_release(step.blob);
     if (link->plain && link->real == NULL) {
         nvJitLinkResult none;
         (void)kn_jitlink_link_destroy((nvJitLinkHandle)(void *)link, release, &none);
@@ -317,12 +327,10 @@ static nvJitLinkResult call_add_data(unsigned release, nvJitLinkHandle handle, i
         HAND_ON(link, handle, release, add_data, real_, type, data, size, name);
     }
     kiln_recipe *recipe = NULL;
-    kiln_blob *blob = NULL;
-    kiln_origin origin = KILN_ORIGIN_NONE;
     link_step step = {0};
     kn_ignore(kn_jitlink_key_add(link, &recipe)); /* NULL: a plain link */
-    const nvJitLinkResult code = take_step(link, recipe, &step, &blob, &origin);
-    kiln_blob_release(blob);
+    const nvJitLinkResult code = take_step(link, recipe, &step);
+    kiln_blob_release(step.blob);
     unlock_link(link);
     return code;
 }
@@ -354,7 +362,7 @@ static nvJitLinkResult complete_real(unsigned release, nvJitLinkHandle handle,
         if (code == 0) {
             count_bypassed(link, "nvJitLink: a step of the link could not be kept");
         } else if (!link->counted) {
-            report_link(link, "failed", NULL);
+            report_link(link, "failed");
             link->counted = true;
         }
     }
@@ -369,18 +377,18 @@ static nvJitLinkResult call_complete(unsigned release, nvJitLinkHandle handle)
         return complete_real(release, handle, link);
     }
     kiln_recipe *recipe = NULL;
-    kiln_origin origin = KILN_ORIGIN_NONE;
     link_step step = {.gathers = true};
     kn_ignore(kn_jitlink_key_complete(link, release, &recipe)); /* NULL: a plain link */
     link->completed = true;
     link->completed_release = release;
-    const nvJitLinkResult code = take_step(link, recipe, &step, &link->blob, &origin);
+    const nvJitLinkResult code = take_step(link, recipe, &step);
+    link->blob = step.blob;
     if (link->blob != NULL) {
-        report_link(link, kiln_origin_name(origin), NULL);
+        report_link(link, kiln_origin_name(step.origin));
     } else if (code == 0) {
         count_bypassed(link, step.unkept != NULL ? step.unkept : "nvJitLink: it cannot be kept");
     } else {
-        report_link(link, "failed", NULL);
+        report_link(link, "failed");
     }
     link->counted = true;
     unlock_link(link);
