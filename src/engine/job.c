@@ -107,8 +107,8 @@ static kn_begun refuse_compile(kn_job *job)
 {
     job->status = KILN_MISS;
     const bool bypass = job->reason != NULL;
-    (void)kiln_diag_set(&job->why, KILN_MISS, "allow compiling", job->request.name, "%s%s",
-                        bypass ? "it bypasses the cache: " : "it is not in the cache",
+    (void)kiln_diag_set(&job->why, KILN_MISS, "allow compiling", job->request.name, "%s %s%s",
+                        job->request.what, bypass ? "bypasses the cache: " : "is not in the cache",
                         bypass ? job->reason : "");
     (void)end_job(job, KN_OUTCOME_REFUSED);
     return KN_REFUSED;
@@ -147,6 +147,7 @@ static found find_entry(kn_job *job)
     kn_fetch *fetch = &job->fetch;
     kiln_diag_clear(&job->why);
     job->status = kn_fetch_begin(fetch, job->request.cache, job->request.recipe, &job->why);
+    job->key = fetch->key;
     if (job->status != KILN_OK) {
         return BROKEN;
     }
@@ -250,9 +251,13 @@ static void drop_entry(kn_job *job, kn_loaded why)
     if (why == KN_LOAD_REFUSED) {
         kn_cache_count_rejected(job->request.cache);
     }
-    kn_log(KILN_LOG_WARN, "%s: the %s; it is compiled again", job->request.name,
-           why == KN_LOAD_REFUSED ? "driver refused the cached binary"
-                                  : "cached entry is not one of it");
+    if (why == KN_LOAD_REFUSED && !job->ran) {
+        kn_log(KILN_LOG_WARN, "%s: the driver refused the cached binary; it is compiled again",
+               job->request.name);
+    } else if (!job->ran) {
+        kn_log(KILN_LOG_WARN, "%s: the entry is not a result of %s; it is compiled again",
+               job->request.name, job->request.what);
+    }
     kn_ignore(kiln_cache_remove(job->request.cache, &job->key, NULL)); /* the new one replaces it */
 }
 
@@ -308,7 +313,6 @@ kn_begun kn_job_begin(kn_job *job, const kn_frontend *frontend, const kn_request
         job->reason = request->bypass;
         return request->only_cached ? refuse_compile(job) : open_job(job, KN_BYPASS);
     }
-    job->key = kiln_recipe_key(request->recipe);
     return load_or_open(job, find_or_open(job));
 }
 
@@ -389,6 +393,11 @@ kn_outcome kn_job_finish(kn_job *job, const kn_output *output)
 {
     const bool bypass = job->state == KN_JOB_BYPASS;
     kn_outcome outcome = output->outcome;
+    if (outcome == KN_OUTCOME_NONE) {
+        job->status = KILN_E_CANCELLED;
+        kn_job_abandon(job);
+        return outcome;
+    }
     job->ran = true;
     job->compile_ns = kn_clock_now() - job->compile_began;
     job->blob = output->blob;
@@ -446,10 +455,13 @@ kn_outcome kn_job_run(kn_job *job, const kn_frontend *frontend, const kn_request
 
 kn_outcome kn_job_redo(kn_job *job)
 {
-    if (job->ran) {
-        drop_entry(job, KN_LOAD_REFUSED);
-        job->status = KILN_E_REJECTED;
-        return job->outcome = KN_OUTCOME_FAILED;
+    if (!job->ran) {
+        return compile_if_open(job, load_or_open(job, find_another(job, KN_LOAD_REFUSED)));
     }
-    return compile_if_open(job, load_or_open(job, find_another(job, KN_LOAD_REFUSED)));
+    if (job->outcome == KN_OUTCOME_STORED) {
+        drop_entry(job, KN_LOAD_REFUSED);
+    }
+    job->status = KILN_E_REJECTED;
+    job->outcome = KN_OUTCOME_FAILED;
+    return job->outcome;
 }

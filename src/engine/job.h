@@ -139,7 +139,8 @@ typedef struct kn_job {
 /* Looks up and loads, or opens the job. Blocks: disk, network, others' compiles. */
 kn_begun kn_job_begin(kn_job *job, const kn_frontend *frontend, const kn_request *request,
                       void *call);
-/* Ends an open job with what a compile gave. `job->why` says why it failed. */
+/* Ends an open job with what a compile gave; `job->why` says why it failed. NONE: nothing was
+ * compiled, as for kn_job_abandon, and the status is KILN_E_CANCELLED. */
 kn_outcome kn_job_finish(kn_job *job, const kn_output *output);
 /* Ends an open job without: nothing is counted, and those who wait compile. */
 void kn_job_abandon(kn_job *job);

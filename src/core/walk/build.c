@@ -111,6 +111,7 @@ void kn_build_deinit(kn_build *build)
             kn_closure_save(build->runs[i].closure);
         }
     }
+    kn_job_deinit(&build->job);
     kiln_program_release(build->shared);
     if (build->live != NULL) {
         kn_hal_program_unload(&build->driver->in, build->device, build->live);
@@ -184,9 +185,7 @@ static kiln_status load_program(kn_build *build, void **out_handle, kiln_diag *d
         return KILN_OK;
     }
     kn_load watch = {.cell = 0};
-    if (is_cached(build) &&
-        !kn_cache_load_begin(build->cache, key_of_last(build), name_of(build), &watch)) {
-        build->barred = true;
+    if (is_cached(build) && !kn_job_load_begin(&build->job, &watch)) {
         return kiln_diag_set(diag, KILN_E_REJECTED, "allow compiling", name_of(build),
                              "the driver did not come back from loading its cached binary");
     }
@@ -197,7 +196,7 @@ static kiln_status load_program(kn_build *build, void **out_handle, kiln_diag *d
     kn_fp_leave(&fp);
     build->info.load_ns += kn_clock_now() - start;
     if (is_cached(build)) {
-        kn_cache_load_end(build->cache, key_of_last(build), &watch);
+        kn_job_load_end(&build->job, &watch);
     }
     kn_trace_end(build->trace, start, "load",
                  &(kn_trace_about){.what = build->source.source.name, .device = build->on});
@@ -208,14 +207,13 @@ static kiln_status load_program(kn_build *build, void **out_handle, kiln_diag *d
  * kept. */
 static kiln_status redo_and_load(kn_build *build, void **out_handle, kiln_diag *refusal)
 {
-    size_t last = build->stage_count - 1;
     kiln_diag failure = KILN_DIAG_INIT;
-    kiln_status status = kn_stage_redo(build, last, &failure);
+    kiln_status status = kn_stage_redo(build, &failure);
     if (status == KILN_OK) {
         kiln_diag_clear(refusal);
         status = load_program(build, out_handle, refusal);
         if (status == KILN_E_REJECTED) {
-            kn_ignore(kiln_cache_remove(build->cache, &build->runs[last].key, NULL)); /* no use */
+            kn_ignore(kiln_cache_remove(build->cache, key_of_last(build), NULL)); /* no use */
         }
     } else if (status != KILN_E_REJECTED) {
         kn_diag_move(refusal, &failure);
@@ -231,7 +229,7 @@ static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *d
     kiln_diag why = KILN_DIAG_INIT;
     kiln_status status = load_program(build, out_handle, &why);
     if (status == KILN_E_REJECTED && build->stage_count > 0 && build->options->cache_only) {
-        if (!build->barred) {
+        if (!build->job.quarantined) {
             kn_ignore(kiln_cache_remove(build->cache, key_of_last(build), NULL)); /* no use */
         }
         status = KILN_MISS;
@@ -304,7 +302,6 @@ static void start_over(kn_build *build, kiln_program **program, void **loaded, k
     kiln_diag_clear(diag);
     build->assume = false;
     build->mistaken = false;
-    build->barred = false;
 }
 
 kiln_status kn_build_program(kiln_device *device, const kiln_source *source,

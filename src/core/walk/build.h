@@ -7,8 +7,10 @@
 #include "base/label.h"
 #include "core/runtime/driver.h"
 #include "core/runtime/trace.h"
+#include "core/walk/progress.h"
 #include "core/walk/source.h"
 #include "core/walk/stage_artifact.h"
+#include "engine/job.h"
 #include "headers/closure.h"
 
 /* One stage of a walk. */
@@ -39,7 +41,9 @@ typedef struct kn_build {
     bool assume;    /* the optimistic walk: its states are drawn in build.c */
     bool mistaken;  /* the same */
     bool dropin;    /* asked for through a drop-in */
-    bool barred;    /* the last stage's entry must not be loaded: kn_cache_load_begin */
+    kn_job job;     /* of the stage that was got last */
+    size_t at;      /* which one that is */
+    kn_ticker *ticker;
     void *live;     /* a loaded program that the last compile gave next to its artifact */
     bool expecting; /* others may be waiting for that program: kn_program_expect */
     struct kn_build *next_expecting;
@@ -60,9 +64,9 @@ kiln_status kn_stage_key(kn_build *build, size_t index, kiln_diag *diag);
 /* Gets the stage's artifact from the store, or compiles it under single flight and publishes it. */
 kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag);
 
-/* The driver refused what kn_stage_get got: drops the entry and gets another. KILN_E_REJECTED if
- * what was refused had just been compiled. */
-kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag);
+/* The driver refused what kn_stage_get got last: drops the entry and gets another. KILN_E_REJECTED
+ * if what was refused had just been compiled. */
+kiln_status kn_stage_redo(kn_build *build, kiln_diag *diag);
 
 /* Ends assuming (build.c): KILN_OK if all headers are what the keys were made of, else `mistaken`
  * is set. */

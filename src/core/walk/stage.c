@@ -1,18 +1,16 @@
-/* The steps of the walk for one stage: its key, its artifact, and another one where the driver
- * refuses that. */
+/* The steps of the walk for one stage: its key, and its artifact, which the engine gets. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/target.h"
 #include "core/walk/build.h"
 #include "core/walk/precompile.h"
 #include "core/walk/program.h"
-#include "core/walk/progress.h"
 #include "store/cache/cache.h"
-#include "store/cache/get_or_compile.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -20,10 +18,7 @@
 
 #define SYSTEM_DIRS_MAX 64
 #define IMPLIED_MAX 16
-#define TRIES_MAX 3
-
-static const char no_binary[] = "the driver returns no binary of it";
-static const char binary_later[] = "the driver returns its binary only after a launch";
+#define RETRIES 3 /* where a leader's headers changed during its compile */
 
 void kn_stage_run_deinit(kn_stage_run *run)
 {
@@ -186,17 +181,6 @@ kiln_status kn_stage_settle(kn_build *build)
 
 /* --- compile ---------------------------------------------------------------------------------- */
 
-/* One compile of a stage, and what came of it besides an entry. */
-typedef struct compile_call {
-    kn_build *build;
-    size_t index;
-    kn_ticker *ticker;
-    kiln_blob *unpublished; /* made, but not to be stored: `reason` says why */
-    bool live_only;         /* there is a loaded program, and nothing that could be stored */
-    bool later;             /* the same, but a capture will store it */
-    const char *reason;
-} compile_call;
-
 static void tell_compiled(kn_build *build, const kiln_stage *stage, kiln_status status,
                           uint64_t took)
 {
@@ -210,73 +194,90 @@ static void tell_compiled(kn_build *build, const kiln_stage *stage, kiln_status 
 
 /* A compile without an error and without bytes: a loaded program, or the backend's fault. Where the
  * bytes come later, the stage takes the rest of the artifact: its log and facts are known. */
-static kiln_status take_nothing(compile_call *call, kn_artifact *artifact, kiln_diag *diag)
+static kn_outcome take_nothing(kn_build *build, kn_artifact *artifact, kn_output *output,
+                               kiln_diag *diag)
 {
-    kn_build *build = call->build;
-    kn_stage_run *run = &build->runs[call->index];
-    call->live_only = build->live != NULL;
-    call->later = call->live_only && artifact->base.later &&
-                  kn_instance_can(&build->driver->in, KILN_CAP_CAPTURE);
-    if (call->later) {
-        kn_artifact_deinit(&run->artifact);
-        run->artifact = *artifact;
-        run->later = true;
-        kn_artifact_init(artifact);
+    kn_stage_run *run = &build->runs[build->at];
+    if (build->live == NULL) {
+        (void)kiln_diag_set(diag, KILN_E_INTERNAL, "report this to the compiler's vendor",
+                            source_name(build), "%s returned an empty result and no error",
+                            build->stages[build->at].name);
+        return KN_OUTCOME_FAILED;
     }
-    return call->live_only
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INTERNAL, "report this to the compiler's vendor",
-                               source_name(build), "%s returned an empty result and no error",
-                               build->stages[call->index].name);
+    if (!artifact->base.later || !kn_instance_can(&build->driver->in, KILN_CAP_CAPTURE)) {
+        output->reason = "the driver returns no binary of it";
+        return KN_OUTCOME_PRIVATE;
+    }
+    kn_artifact_deinit(&run->artifact);
+    run->artifact = *artifact;
+    run->later = true;
+    kn_artifact_init(artifact);
+    return KN_OUTCOME_DEFERRED;
 }
 
-/* The backend's compile, checked and made a blob. */
-static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status run_backend(kn_build *build, kn_artifact *artifact, kiln_diag *diag)
 {
-    kn_build *build = call->build;
     const kn_instance *in = &build->driver->in;
-    const kiln_stage *stage = &build->stages[call->index];
-    bool last = call->index + 1 == build->stage_count;
-    kn_artifact artifact;
-    kiln_status status = kn_stage_settle(build);
-    if (status != KILN_OK) {
-        return status;
-    }
-    kn_artifact_init(&artifact);
+    const size_t index = build->at;
+    const kiln_stage *stage = &build->stages[index];
     kiln_compile_request request = {
         .stage = stage,
         .target = build->target,
         .source = stage->takes_source ? &build->source.source : &build->source.reduced,
-        .input = stage->takes_source ? NULL : &build->runs[call->index - 1].artifact.base,
+        .input = stage->takes_source ? NULL : &build->runs[index - 1].artifact.base,
         .device = build->device,
-        .want_live = last && build->want_live && build->live == NULL &&
+        .want_live = index + 1 == build->stage_count && build->want_live && build->live == NULL &&
                      kn_instance_can(in, KILN_CAP_LIVE_COMPILE),
     };
     kn_precompile precompile;
     kn_fp_state fp;
-    kn_precompile_init(&precompile, build, &build->runs[call->index], stage);
+    kn_precompile_init(&precompile, build, &build->runs[index], stage);
     request.precompile = precompile.view.path != NULL ? &precompile.view : NULL;
-    kn_ticker_compile(call->ticker);
-    uint64_t start = kn_clock_now();
+    kn_ticker_compile(build->ticker);
+    const uint64_t start = kn_clock_now();
     kn_fp_enter(&fp);
-    status = kn_hal_compile(in, in->handle, &request, &artifact.base,
-                            request.want_live ? &build->live : NULL, diag);
+    const kiln_status status = kn_hal_compile(in, in->handle, &request, &artifact->base,
+                                              request.want_live ? &build->live : NULL, diag);
     kn_fp_leave(&fp);
     tell_compiled(build, stage, status, kn_clock_now() - start);
     kn_trace_end(
         build->trace, start, "compile",
         &(kn_trace_about){.what = source_name(build), .detail = stage->name, .device = build->on});
-    if (status == KILN_OK && artifact.base.size == 0) {
-        status = take_nothing(call, &artifact, diag);
-    }
-    if (status == KILN_OK && !call->live_only) {
-        char label[KN_LABEL_SIZE];
-        kn_build_label(build, label);
-        status = kn_artifact_to_blob(&artifact, label, out_blob, diag);
-    }
-    kn_artifact_deinit(&artifact);
     kn_precompile_deinit(&precompile);
     return status;
+}
+
+/* The backend's compile, checked and made a blob. */
+static void compile_stage(void *call, kn_output *output, kiln_diag *diag)
+{
+    kn_build *build = (kn_build *)call;
+    const kn_instance *in = &build->driver->in;
+    kn_artifact artifact;
+    if (kn_stage_settle(build) != KILN_OK) {
+        return; /* the walk starts over */
+    }
+    kn_artifact_init(&artifact);
+    kiln_status status = run_backend(build, &artifact, diag);
+    if (status == KILN_OK && artifact.base.size == 0) {
+        output->outcome = take_nothing(build, &artifact, output, diag);
+    } else if (status == KILN_OK) {
+        char label[KN_LABEL_SIZE];
+        kn_build_label(build, label);
+        status = kn_artifact_to_blob(&artifact, label, &output->blob, diag);
+        output->outcome = KN_OUTCOME_STORED;
+    }
+    if (status != KILN_OK) {
+        output->outcome = KN_OUTCOME_FAILED;
+    }
+    const char *reason = output->outcome != KN_OUTCOME_FAILED && build->at == 0
+                             ? kn_hal_uncacheable_option(in, in->handle, &build->source.source)
+                             : NULL;
+    if (reason != NULL) {
+        /* another thread's compile changed what the compiler does with this one */
+        output->outcome = KN_OUTCOME_PRIVATE;
+        output->reason = reason;
+    }
+    kn_artifact_deinit(&artifact);
 }
 
 /* Whether toolchain, driver and variables are what the key says: a compiler may be replaced while
@@ -296,229 +297,118 @@ static bool identity_holds(const kn_build *build, size_t index)
     return holds;
 }
 
-/* Why what has just been compiled does not belong to the stage's key: right for this caller, wrong
- * for a later one that finds it. NULL if it does. */
-static const char *find_change(const kn_build *build, size_t index)
+/* Whether what has just been compiled belongs to the stage's key. */
+static kn_change find_change(void *call)
 {
-    kn_closure *closure = build->runs[index].closure;
+    const kn_build *build = (const kn_build *)call;
+    kn_closure *closure = build->runs[build->at].closure;
     if (closure != NULL && !kn_closure_still_true(closure)) {
-        return "a header changed during the compile";
+        return KN_CHANGED_HEADER;
     }
-    const kn_instance *in = &build->driver->in;
-    const char *reason =
-        index == 0 ? kn_hal_uncacheable_option(in, in->handle, &build->source.source) : NULL;
-    if (reason != NULL) {
-        return reason; /* another thread's compile changed what the compiler does with this one */
-    }
-    return identity_holds(build, index) ? NULL : "the compiler changed during the compile";
-}
-
-/* Compiles what may be stored. KILN_E_CANCELLED: the walk has what it wanted (in `call`), and
- * nobody else is to get it. */
-static kiln_status compile_for_store(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
-{
-    kiln_blob *blob = NULL;
-    kiln_status status = run_compiler(call, &blob, diag);
-    if (call->build->mistaken) {
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build),
-                             "a header is not what it was at the last start");
-    }
-    if (status == KILN_OK && call->live_only && !call->later) {
-        call->reason = no_binary;
-    } else if (status == KILN_OK) {
-        call->reason = find_change(call->build, call->index);
-    }
-    if (status == KILN_OK && call->live_only && call->reason == NULL) {
-        /* Threads that wait for this compile take the program: there are no bytes for them. */
-        kn_program_expect(call->build);
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
-                             binary_later);
-    }
-    if (call->reason != NULL) {
-        call->unpublished = blob;
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
-                             call->reason);
-    }
-    *out_blob = status == KILN_OK ? blob : NULL;
-    return status;
-}
-
-/* Whether another walk has got a program without bytes since this one looked for it. */
-static bool is_made(const compile_call *call)
-{
-    return call->index + 1 == call->build->stage_count && call->build->want_live &&
-           kn_program_is_made(call->build);
-}
-
-/* Counts it with its time, which the blob says, too, as one from the store does. */
-static void count_bypass(kn_build *build, const char *reason, kiln_blob *blob, uint64_t start,
-                         uint64_t took)
-{
-    uint64_t unknown = 0;
-    if (blob != NULL) {
-        (void)atomic_compare_exchange_strong(&blob->compile_ns, &unknown, took > 0 ? took : 1);
-    }
-    kn_cache_count_bypass(build->cache, source_name(build), reason, took);
-    kn_trace_end(
-        build->trace, start, "bypass",
-        &(kn_trace_about){.what = source_name(build), .detail = reason, .device = build->on});
-}
-
-static kiln_status compile_past_cache(kn_build *build, size_t index, const char *reason,
-                                      kn_ticker *ticker, kiln_diag *diag)
-{
-    kn_stage_run *run = &build->runs[index];
-    compile_call call = {.build = build, .index = index, .ticker = ticker};
-    if (build->options->cache_only) {
-        return kiln_diag_set(diag, KILN_MISS, "allow compiling", source_name(build),
-                             "%s bypasses the cache: %s", build->stages[index].name, reason);
-    }
-    const uint64_t start = kn_clock_now();
-    run->origin = KILN_ORIGIN_COMPILED;
-    kiln_status status = run_compiler(&call, &run->blob, diag);
-    count_bypass(build, reason, run->blob, start, kn_clock_now() - start);
-    return status;
-}
-
-/* What this stage made is not stored, now or later. */
-static void leave_uncached(kn_build *build, kn_stage_run *run, const char *reason, uint64_t took)
-{
-    run->later = false;
-    kn_text_put(run->bypass, sizeof(run->bypass), reason);
-    count_bypass(build, reason, run->blob, kn_clock_now() - took, took);
-}
-
-/* Puts what this walk compiled by itself in the place of an entry that was dropped. */
-static kiln_status replace_entry(kn_build *build, size_t index, uint64_t took)
-{
-    kn_stage_run *run = &build->runs[index];
-    const char *reason = run->blob == NULL && !run->later ? no_binary : find_change(build, index);
-    if (reason != NULL) {
-        leave_uncached(build, run, reason, took);
-    } else if (run->blob != NULL) {
-        kn_ignore(
-            kiln_cache_put(build->cache, run->recipe, run->blob, took, NULL)); /* we have it */
-    }
-    return run->blob != NULL ? kn_artifact_of_blob(&run->artifact, run->blob) : KILN_OK;
+    return identity_holds(build, build->at) ? KN_UNCHANGED : KN_CHANGED_COMPILER;
 }
 
 /* --- get -------------------------------------------------------------------------------------- */
 
-static kiln_status get_only(kn_build *build, size_t index, kiln_diag *diag)
+/* Reads the blob as an artifact. One that is whole and yet none was put under this key by something
+ * else. */
+static kn_loaded load_artifact(void *call, kiln_blob *blob, kiln_diag *diag)
 {
-    kn_stage_run *run = &build->runs[index];
-    kiln_status status = kiln_cache_get(build->cache, &run->key, &run->blob, &run->origin, diag);
-    if (status == KILN_MISS) {
-        (void)kiln_diag_set(diag, status, "allow compiling", source_name(build),
-                            "%s is not in the cache", build->stages[index].name);
-    }
-    return status;
+    kn_build *build = (kn_build *)call;
+    (void)diag;
+    return kn_artifact_of_blob(&build->runs[build->at].artifact, blob) == KILN_OK ? KN_LOADED
+                                                                                  : KN_LOAD_UNSOUND;
 }
 
-/* Waits, with ticks, for a thread or process that makes it already; false where nothing is left. */
-static bool claim_flight(const compile_call *call, kn_fetch *fetch, kiln_status *out_status,
-                         kiln_diag *diag)
+static void wait_for_others(void *call)
 {
-    kn_ticker_wait(call->ticker);
-    return kn_fetch_claim(fetch, out_status, diag);
+    kn_ticker_wait(((kn_build *)call)->ticker);
 }
 
-/* THE STORE'S PART OF THE WALK: lookup, flight, compile, publish. */
-static kiln_status look_up_or_compile(compile_call *call, kiln_diag *diag)
+static void expect_program(void *call)
 {
-    kn_stage_run *run = &call->build->runs[call->index];
-    kn_fetch fetch;
-    kiln_status status = kn_fetch_begin(&fetch, call->build->cache, run->recipe, diag);
-    /* lookup: memory, disk, packs, remotes; flight: one of all threads, processes and hosts */
-    if (status == KILN_OK && !kn_fetch_look_up(&fetch) &&
-        claim_flight(call, &fetch, &status, diag)) {
-        if (fetch.seat != NULL && is_made(call)) {
-            status = kiln_diag_set(&fetch.why, KILN_E_CANCELLED, NULL, "compiling",
-                                   "another thread has made it and stores it later");
-        } else {
-            kn_fetch_start(&fetch);
-            status = compile_for_store(call, &fetch.blob, &fetch.why);
-        }
-        /* publish: every tier that stores, and every waiter */
-        status = kn_fetch_publish(&fetch, status, diag);
-    }
-    run->blob = fetch.blob;
-    run->origin = fetch.origin;
-    return status;
+    kn_program_expect((kn_build *)call);
 }
 
-/* The same, until there is something that this walk can use. */
-static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *ticker, kiln_diag *diag)
+/* Whether another walk has got a program without bytes since this one looked for it. */
+static bool is_made(void *call)
 {
-    kn_stage_run *run = &build->runs[index];
-    for (int tries = 0;; tries++) {
-        compile_call call = {.build = build, .index = index, .ticker = ticker};
-        const uint64_t before = build->info.compile_ns;
-        kiln_status status = look_up_or_compile(&call, diag);
-        if (status != KILN_E_CANCELLED || build->mistaken) {
-            return status;
-        }
-        kiln_diag_clear(diag);
-        if (call.unpublished != NULL || call.live_only) {
-            run->blob = call.unpublished;
-            if (call.reason != NULL) {
-                leave_uncached(build, run, call.reason, build->info.compile_ns - before);
-            }
-            run->origin = KILN_ORIGIN_COMPILED;
-            return KILN_OK;
-        }
-        /* We waited for a leader that had no bytes to share: the program itself is as good. */
-        build->shared = kn_program_await(build);
-        if (build->shared != NULL) {
-            run->origin = KILN_ORIGIN_SHARED;
-            return KILN_OK;
-        }
-        /* Or his headers changed under him. */
-        if (tries == TRIES_MAX) {
-            kn_text_put(run->bypass, sizeof(run->bypass), "headers keep changing");
-            return compile_past_cache(build, index, run->bypass, ticker, diag);
-        }
+    const kn_build *build = (const kn_build *)call;
+    return build->at + 1 == build->stage_count && build->want_live && kn_program_is_made(build);
+}
+
+/* A leader that had no bytes to share has the program itself, which is as good. */
+static bool adopt_program(void *call)
+{
+    kn_build *build = (kn_build *)call;
+    build->shared = kn_program_await(build);
+    return build->shared != NULL;
+}
+
+static void trace_bypass(void *call, const kn_job *job)
+{
+    const kn_build *build = (const kn_build *)call;
+    if (job->reason != NULL && job->ran) {
+        kn_trace_end(build->trace, kn_clock_now() - job->compile_ns, "bypass",
+                     &(kn_trace_about){
+                         .what = source_name(build), .detail = job->reason, .device = build->on});
     }
 }
 
-/* Reads the blob as an artifact. One that is whole and yet none (put under this key by something
- * else) is dropped and made again, like any other damage. */
-static kiln_status take_artifact(kn_build *build, size_t index, kn_ticker *ticker, kiln_diag *diag)
+static const kn_frontend stages = {.compile = compile_stage,
+                                   .still_true = find_change,
+                                   .load = load_artifact,
+                                   .report = trace_bypass,
+                                   .wait = wait_for_others,
+                                   .defer = expect_program,
+                                   .is_made = is_made,
+                                   .adopt = adopt_program,
+                                   .loads_output = true,
+                                   .retries = RETRIES};
+
+/* What the job came to, as the stage's result. */
+static kiln_status take_result(kn_build *build, kiln_diag *diag)
 {
-    kn_stage_run *run = &build->runs[index];
-    kiln_status status = kn_artifact_of_blob(&run->artifact, run->blob);
-    if (status != KILN_E_CORRUPT || run->origin == KILN_ORIGIN_COMPILED) {
-        return status;
-    }
-    kn_log(KILN_LOG_WARN, "%s: the entry of %s is not an artifact; it is compiled again",
-           source_name(build), build->stages[index].name);
-    kn_ignore(kiln_cache_remove(build->cache, &run->key, NULL)); /* the new one replaces it */
+    kn_job *job = &build->job;
+    kn_stage_run *run = &build->runs[build->at];
+    run->origin = job->origin;
     kiln_blob_release(run->blob);
-    run->blob = NULL;
-    const uint64_t before = build->info.compile_ns;
-    status = compile_past_cache(build, index, "its entry is not an artifact", ticker, diag);
-    return status == KILN_OK ? replace_entry(build, index, build->info.compile_ns - before)
-                             : status;
+    run->blob = kiln_blob_retain(job->blob);
+    if (job->status != KILN_OK) {
+        kn_diag_move(diag, &job->why);
+        return job->status;
+    }
+    if (job->outcome != KN_OUTCOME_PRIVATE) {
+        return KILN_OK;
+    }
+    if (job->request.bypass == NULL) { /* not stored, now or later */
+        run->later = false;
+        kn_text_put(run->bypass, sizeof(run->bypass), job->reason);
+    }
+    return run->blob != NULL ? kn_artifact_of_blob(&run->artifact, run->blob) : KILN_OK;
 }
 
 kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
 {
     kn_stage_run *run = &build->runs[index];
+    const kn_request request = {
+        .cache = build->cache,
+        .recipe = run->recipe,
+        .what = build->stages[index].name,
+        .name = source_name(build),
+        .bypass = run->bypass[0] != '\0' ? run->bypass : NULL,
+        .only_cached = build->options->cache_only,
+    };
     kn_ticker ticker;
-    uint64_t start = kn_clock_now();
-    uint64_t compiled = build->info.compile_ns;
+    const uint64_t start = kn_clock_now();
+    const uint64_t compiled = build->info.compile_ns;
     kn_ticker_start(&ticker, build->options, build->stages[index].name, source_name(build));
-    kiln_status status = KILN_OK;
-    if (run->bypass[0] != '\0') {
-        status = compile_past_cache(build, index, run->bypass, &ticker, diag);
-    } else if (build->options->cache_only) {
-        status = get_only(build, index, diag);
-    } else {
-        status = get_or_compile(build, index, &ticker, diag);
-    }
-    if (status == KILN_OK && run->blob != NULL) {
-        status = take_artifact(build, index, &ticker, diag);
-    }
+    kn_job_deinit(&build->job);
+    build->at = index;
+    build->ticker = &ticker;
+    (void)kn_job_run(&build->job, &stages, &request, build);
+    const kiln_status status = take_result(build, diag);
+    build->ticker = NULL;
     kn_ticker_stop(&ticker);
     build->info.lookup_ns += kn_clock_now() - start - (build->info.compile_ns - compiled);
     kn_trace_end(build->trace, start, "lookup",
@@ -528,48 +418,9 @@ kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
     return status;
 }
 
-/* --- redo ------------------------------------------------------------------------------------- */
-
-static bool same_bytes(const kiln_blob *a, const kiln_blob *b)
+kiln_status kn_stage_redo(kn_build *build, kiln_diag *diag)
 {
-    return kiln_blob_size(a) == kiln_blob_size(b) &&
-           memcmp(kiln_blob_data(a), kiln_blob_data(b), kiln_blob_size(a)) == 0;
-}
-
-kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag)
-{
-    kn_stage_run *run = &build->runs[index];
-    bool fresh = run->origin == KILN_ORIGIN_COMPILED;
-    if (run->bypass[0] == '\0' && !build->barred) {
-        kn_cache_count_rejected(build->cache);
-        kn_ignore(kiln_cache_remove(build->cache, &run->key, NULL)); /* the new one replaces it */
-    }
-    if (fresh) {
-        return KILN_E_REJECTED;
-    }
-    if (!build->barred) {
-        kn_log(KILN_LOG_WARN, "%s: the driver refused the cached binary; it is compiled again",
-               source_name(build));
-    }
-    kiln_blob *refused = run->blob;
-    run->blob = NULL;
-    kn_artifact_deinit(&run->artifact);
-    kiln_status status = build->barred ? KILN_OK : kn_stage_get(build, index, diag);
-    if (status == KILN_OK && (build->barred || (run->origin != KILN_ORIGIN_COMPILED &&
-                                                same_bytes(refused, run->blob)))) {
-        /* Its writer must not load it, or a tier that cannot be written gave it
-         * again: compile by ourselves, and let the tiers above it have the new one. */
-        compile_call call = {.build = build, .index = index};
-        kn_artifact_deinit(&run->artifact);
-        kiln_blob_release(run->blob);
-        run->blob = NULL;
-        uint64_t before = build->info.compile_ns;
-        status = run_compiler(&call, &run->blob, diag);
-        run->origin = KILN_ORIGIN_COMPILED;
-        if (status == KILN_OK) {
-            status = replace_entry(build, index, build->info.compile_ns - before);
-        }
-    }
-    kiln_blob_release(refused);
-    return status;
+    kn_artifact_deinit(&build->runs[build->at].artifact); /* what it borrows from goes */
+    (void)kn_job_redo(&build->job);
+    return take_result(build, diag);
 }

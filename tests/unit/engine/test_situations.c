@@ -271,6 +271,17 @@ static void act_abandoned(world *w)
     run_job(w);
 }
 
+static void act_nothing(world *w)
+{
+    kn_job job;
+    assert_int_equal(begin(w, &job, false), KN_COMPILE);
+    assert_int_equal(kn_job_finish(&job, &(kn_output){.outcome = KN_OUTCOME_NONE}),
+                     KN_OUTCOME_NONE);
+    assert_int_equal(job.status, KILN_E_CANCELLED);
+    kn_job_deinit(&job);
+    run_job(w);
+}
+
 static pid_t fork_child(void)
 {
     const pid_t pid = fork();
@@ -456,6 +467,8 @@ static const row rows[] = {
     ROW("nested", act_nested, ENTRY, STORED, "compiled", TWICE, .puts = 2),
     ROW("nested in itself", act_nested_same, ENTRY, STORED, "compiled", TWICE, .puts = 2),
     ROW("abandoned", act_abandoned, ENTRY, STORED, "compiled", .misses = 2, .compiles = 1,
+        .puts = 1),
+    ROW("nothing compiled", act_nothing, ENTRY, STORED, "compiled", .misses = 2, .compiles = 1,
         .puts = 1),
     ROW("crashed predecessor", act_crashed, ENTRY, STORED, "compiled", MISS, .puts = 1),
     ROW("fork in between", act_fork, ENTRY, STORED, "compiled", MISS, .puts = 1),
