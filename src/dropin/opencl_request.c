@@ -52,13 +52,6 @@ static kiln_status open_driver(kn_opencl_request *request, const kn_opencl_api *
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* One option, without its quotes and as it stands in the string. */
-typedef struct option {
-    const char *before; /* the one before it */
-    const char *token;
-    kn_span raw;
-} option;
-
 static bool is_quoted(kn_span raw)
 {
     return memchr(raw.data, '"', raw.length) != NULL;
@@ -104,28 +97,18 @@ static kiln_status add_folder(kn_opencl_part *part, const char *folder, kn_span 
 }
 
 /* -I directories go to the list; every other token into the key, in its place. */
-static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, const option *read,
-                              bool *folder_next, kiln_diag *diag)
+static kiln_status read_option(kn_opencl_request *request, kn_opencl_part *part,
+                               const kn_opencl_option *option, kiln_diag *diag)
 {
-    const char *token = read->token;
-    const bool attached = !*folder_next && kn_text_starts(token, "-I");
-    if (attached && is_quoted(kn_span_of(read->raw.data, 2))) {
+    if (option->quoted_before) {
         kn_text_put(request->bypass, sizeof(request->bypass),
                     "quotes begin before an include directory, which drivers read differently");
     }
-    if (attached && token[2] == '\0') {
-        *folder_next = true;
-        return KILN_OK;
+    if (option->folder != NULL) {
+        return add_folder(part, option->folder, option->raw_folder, diag);
     }
-    if (attached) {
-        return add_folder(part, token + 2, kn_span_of(read->raw.data + 2, read->raw.length - 2),
-                          diag);
-    }
-    if (*folder_next) {
-        *folder_next = false;
-        return add_folder(part, token, read->raw, diag);
-    }
-    const char *reason = kn_opencl_option_reason(read->before, token);
+    const char *token = option->token;
+    const char *reason = kn_opencl_option_reason(option->before, token);
     const char *word = kn_include_scan_words(kn_span_of_text(token));
     if (reason != NULL) {
         kn_text_putf(request->bypass, sizeof(request->bypass), "%s: %s", token, reason);
@@ -137,46 +120,37 @@ static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, 
 
 /* A token that has quotes is in the key as it stands in the options, too: what one driver takes
  * off, another refuses or keeps, so the key must distinguish it from the same without them. */
-static kiln_status take_option(kn_opencl_request *request, kn_opencl_part *part, const option *read,
-                               bool *folder_next, kiln_diag *diag)
+static kiln_status take_option(kn_opencl_request *request, kn_opencl_part *part,
+                               const kn_opencl_option *option, kiln_diag *diag)
 {
-    kiln_status status = read_token(request, part, read, folder_next, diag);
-    return status == KILN_OK && is_quoted(read->raw)
-               ? kiln_recipe_add_text(request->recipe, "option.quoted", read->raw.data,
-                                      read->raw.length, diag)
+    kiln_status status = read_option(request, part, option, diag);
+    return status == KILN_OK && is_quoted(option->raw)
+               ? kiln_recipe_add_text(request->recipe, "option.quoted", option->raw.data,
+                                      option->raw.length, diag)
                : status;
 }
 
 static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
-    kn_strbuf before, token;
-    bool odd = false, folder_next = false;
-    const char *at = part->given->options;
+    kn_opencl_option option;
+    kn_opencl_option_reader reader;
     /* PoCL looks into the current directory before the others. */
     if (request->unit.is_pocl) {
         status = add_folder(part, ".", kn_span_of_text("."), diag);
     }
-    kn_strbuf_init(&before, 0);
-    kn_strbuf_init(&token, 0);
-    const char *raw = at;
-    while (status == KILN_OK && kn_opencl_option_next(&at, &token, &odd)) {
-        raw += strspn(raw, " \t\r\n\v\f");
-        const option read = {kn_strbuf_text(&before), kn_strbuf_text(&token),
-                             kn_span_of(raw, (size_t)(at - raw))};
-        status = kn_strbuf_ok(&token) && kn_strbuf_ok(&before)
-                     ? take_option(request, part, &read, &folder_next, diag)
-                     : kn_no_memory(diag, building);
-        kn_strbuf_clear(&before);
-        kn_strbuf_append_text(&before, kn_strbuf_text(&token));
-        raw = at;
+    kn_opencl_option_reader_init(&reader, part->given->options);
+    while (status == KILN_OK && kn_opencl_option_read(&reader, &option)) {
+        status = take_option(request, part, &option, diag);
     }
-    kn_strbuf_deinit(&token);
-    kn_strbuf_deinit(&before);
-    if (odd || folder_next) {
+    if (status == KILN_OK && !kn_opencl_option_reader_ok(&reader)) {
+        status = kn_no_memory(diag, building);
+    }
+    if (reader.odd) {
         kn_text_put(request->bypass, sizeof(request->bypass),
                     "the options are quoted in a way that drivers read differently");
     }
+    kn_opencl_option_reader_deinit(&reader);
     return status;
 }
 

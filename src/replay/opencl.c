@@ -25,47 +25,29 @@ static bool append_folder(const kn_replay_program *program, const char *folder, 
     return placed != NULL;
 }
 
-/* One token as it stands there: those that are in quotes stay so. */
-static bool append_token(const kn_replay_program *program, kn_span raw, const char *token,
-                         bool *folder_next, kn_strbuf *out)
-{
-    const bool quoted = memchr(raw.data, '"', raw.length) != NULL;
-    if (*folder_next && !quoted) {
-        *folder_next = false;
-        return append_folder(program, token, out);
-    }
-    if (strcmp(token, "-I") == 0) {
-        *folder_next = true;
-        return true;
-    }
-    if (kn_text_starts(token, "-I") && !quoted) {
-        return append_folder(program, token + 2, out);
-    }
-    kn_strbuf_append_text(out, *folder_next ? "-I " : "");
-    *folder_next = false;
-    kn_strbuf_append(out, raw.data, raw.length);
-    kn_strbuf_append_char(out, ' ');
-    return true;
-}
-
 char *kn_replay_opencl_options(const kn_replay_program *program, const char *options)
 {
-    kn_strbuf token, out;
-    bool odd = false, folder_next = false, good = true;
-    kn_strbuf_init(&token, 0);
+    kn_strbuf out;
+    kn_opencl_option option;
+    kn_opencl_option_reader reader;
+    bool good = true;
     kn_strbuf_init(&out, 0);
+    kn_opencl_option_reader_init(&reader, options);
     /* PoCL searches the current directory first, which here is another one. */
     if (program->recorded.folder[0] != '\0') {
         good = append_folder(program, ".", &out);
     }
-    const char *at = options;
-    for (const char *raw = at; good && kn_opencl_option_next(&at, &token, &odd); raw = at) {
-        raw += strspn(raw, " \t\r\n\v\f");
-        good = kn_strbuf_ok(&token) && append_token(program, kn_span_of(raw, (size_t)(at - raw)),
-                                                    kn_strbuf_text(&token), &folder_next, &out);
-        kn_strbuf_clear(&token);
+    while (good && kn_opencl_option_read(&reader, &option)) {
+        /* Directories in quotes stay as they stand there, like all other options. */
+        if (option.folder != NULL && memchr(option.whole.data, '"', option.whole.length) == NULL) {
+            good = append_folder(program, option.folder, &out);
+        } else {
+            kn_strbuf_append(&out, option.whole.data, option.whole.length);
+            kn_strbuf_append_char(&out, ' ');
+        }
     }
-    kn_strbuf_deinit(&token);
+    good = good && kn_opencl_option_reader_ok(&reader);
+    kn_opencl_option_reader_deinit(&reader);
     /* An empty string stays one. */
     kn_strbuf_append_text(&out, "");
     char *text = good ? kn_strbuf_detach(&out, NULL) : NULL;

@@ -28,6 +28,62 @@ bool kn_opencl_option_next(const char **cursor, kn_strbuf *token, bool *out_odd)
     return at != start;
 }
 
+void kn_opencl_option_reader_init(kn_opencl_option_reader *reader, const char *options)
+{
+    *reader = (kn_opencl_option_reader){.at = options};
+    kn_strbuf_init(&reader->before, 0);
+    kn_strbuf_init(&reader->token, 0);
+}
+
+bool kn_opencl_option_reader_ok(const kn_opencl_option_reader *reader)
+{
+    return kn_strbuf_ok(&reader->before) && kn_strbuf_ok(&reader->token);
+}
+
+void kn_opencl_option_reader_deinit(kn_opencl_option_reader *reader)
+{
+    kn_strbuf_deinit(&reader->before);
+    kn_strbuf_deinit(&reader->token);
+}
+
+static kn_span skip_first(kn_span text, size_t count)
+{
+    return kn_span_of(text.data + count, text.length - count);
+}
+
+/* The next token as it stands in the string; its length is 0 at the end. */
+static kn_span take_raw(kn_opencl_option_reader *reader)
+{
+    const char *from = reader->at + strspn(reader->at, " \t\r\n\v\f");
+    (void)kn_opencl_option_next(&reader->at, &reader->token, &reader->odd);
+    return kn_span_of(from, (size_t)(reader->at - from));
+}
+
+bool kn_opencl_option_read(kn_opencl_option_reader *reader, kn_opencl_option *out)
+{
+    static const char include[] = "-I";
+    const size_t length = strlen(include);
+    kn_strbuf_clear(&reader->before);
+    kn_strbuf_append_text(&reader->before, kn_strbuf_text(&reader->token));
+    const kn_span raw = take_raw(reader);
+    *out = (kn_opencl_option){.whole = raw, .raw = raw};
+    if (kn_text_starts(kn_strbuf_text(&reader->token), include)) {
+        out->quoted_before = memchr(raw.data, '"', length) != NULL;
+        if (kn_strbuf_text(&reader->token)[length] != '\0') {
+            out->folder = kn_strbuf_text(&reader->token) + length;
+            out->raw_folder = skip_first(raw, length);
+        } else {
+            out->raw = out->raw_folder = take_raw(reader);
+            out->folder = out->raw.length > 0 ? kn_strbuf_text(&reader->token) : NULL;
+            out->whole = kn_span_of(raw.data, (size_t)(reader->at - raw.data));
+            reader->odd = reader->odd || out->folder == NULL;
+        }
+    }
+    out->before = kn_strbuf_text(&reader->before);
+    out->token = kn_strbuf_text(&reader->token);
+    return raw.length > 0 && kn_opencl_option_reader_ok(reader);
+}
+
 /* What OpenCL's own specification, cl_khr_il_program's and NVIDIA's, Intel's, AMD's and PoCL's
  * documentation name: whole tokens, each with a blank before and after it. */
 static const char whole[] =
@@ -213,32 +269,30 @@ bool kn_opencl_text_is_plain(const char *text)
 static bool is_of_front_end(const char *token, bool *out_value)
 {
     static const char *const words[] = {"-w", "-Werror", "-cl-kernel-arg-info", "-x"};
-    *out_value = strcmp(token, "-D") == 0 || strcmp(token, "-I") == 0 || strcmp(token, "-x") == 0;
+    *out_value = strcmp(token, "-D") == 0 || strcmp(token, "-x") == 0;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcmp(token, words[i]) == 0) {
             return true;
         }
     }
-    return kn_text_starts(token, "-D") || kn_text_starts(token, "-I") ||
-           kn_text_starts(token, "-W") || kn_text_starts(token, "-cl-std=");
+    return kn_text_starts(token, "-D") || kn_text_starts(token, "-W") ||
+           kn_text_starts(token, "-cl-std=");
 }
 
 void kn_opencl_options_of_code(const char *options, kn_strbuf *out)
 {
-    kn_strbuf token;
-    bool odd = false;
+    kn_opencl_option option;
+    kn_opencl_option_reader reader;
     bool value = false; /* of the token before */
-    kn_strbuf_init(&token, 0);
-    const char *raw = options;
-    while (kn_opencl_option_next(&options, &token, &odd)) {
-        raw += strspn(raw, " \t\r\n\v\f");
+    kn_opencl_option_reader_init(&reader, options);
+    while (kn_opencl_option_read(&reader, &option)) {
         if (value) {
             value = false;
-        } else if (!is_of_front_end(kn_strbuf_text(&token), &value)) {
+        } else if (option.folder == NULL && !is_of_front_end(option.token, &value)) {
             /* As it was written: a driver takes the quotes off by itself. */
-            kn_strbuf_printf(out, "%s%.*s", out->length > 0 ? " " : "", (int)(options - raw), raw);
+            kn_strbuf_append_text(out, out->length > 0 ? " " : "");
+            kn_strbuf_append(out, option.whole.data, option.whole.length);
         }
-        raw = options;
     }
-    kn_strbuf_deinit(&token);
+    kn_opencl_option_reader_deinit(&reader);
 }

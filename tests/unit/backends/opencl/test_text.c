@@ -44,6 +44,36 @@ static void K3_option_strings_are_split_as_drivers_split_them(void **state)
     check_tokens("-DX=a\\ b", "[-DX=a\\][b]", true);
 }
 
+/* [token|directory|as it stands] of each option. */
+static void check_read(const char *text, const char *expected, bool odd)
+{
+    kn_strbuf all;
+    kn_opencl_option option;
+    kn_opencl_option_reader reader;
+    kn_strbuf_init(&all, 0);
+    kn_opencl_option_reader_init(&reader, text);
+    while (kn_opencl_option_read(&reader, &option)) {
+        kn_strbuf_printf(&all, "[%s|%s|%.*s]%s", option.token,
+                         option.folder != NULL ? option.folder : "none", (int)option.whole.length,
+                         option.whole.data, option.quoted_before ? "!" : "");
+    }
+    assert_true(kn_opencl_option_reader_ok(&reader));
+    assert_string_equal(kn_strbuf_text(&all), expected);
+    assert_int_equal(reader.odd, odd);
+    kn_opencl_option_reader_deinit(&reader);
+    kn_strbuf_deinit(&all);
+}
+
+static void include_directories_are_read_in_each_spelling(void **state)
+{
+    (void)state;
+    check_read(" -w -I a\t-Ib -w", "[-w|none|-w][a|a|-I a][-Ib|b|-Ib][-w|none|-w]", false);
+    check_read("-I  \"a b\" -I\"c d\"", "[a b|a b|-I  \"a b\"][-Ic d|c d|-I\"c d\"]", false);
+    check_read("\"-I\" a \"-Ib\"", "[a|a|\"-I\" a]![-Ib|b|\"-Ib\"]!", false);
+    check_read("-I -Ia -I \"\"", "[-Ia|-Ia|-I -Ia][||-I \"\"]", false);
+    check_read("-w -I ", "[-w|none|-w][|none|-I ]", true);
+}
+
 static void options_that_reach_for_files_are_known(void **state)
 {
     (void)state;
@@ -312,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(K3_option_strings_are_split_as_drivers_split_them),
+        cmocka_unit_test(include_directories_are_read_in_each_spelling),
         cmocka_unit_test(options_that_reach_for_files_are_known),
         cmocka_unit_test(options_of_the_front_end_can_be_left_out),
         cmocka_unit_test(a_load_takes_the_options_of_the_build),
