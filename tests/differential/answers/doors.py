@@ -317,6 +317,8 @@ def agree(family, kinds, name, use):
     """What may be another in `kiln exec`: a target's spelling is in its keys, and -restrict reaches the NVRTC of the program,
     whose later compiles it changes. The others have no output for bitcode alone, and put options of their own last."""
     others = {kinds[door] for door in kinds if door != "exec"}
+    if use == "BITCODE" and kinds["exec"] == "differs":
+        others.discard("bypassed")
     if use in family.refused:
         others.discard("failed")
     if use == "TARGET" and others == {"same"}:
