@@ -155,15 +155,18 @@ typedef struct kiln_cache_options {
                                 its source and headers, in this directory, an absolute path
                                 (docs/operate/record.md); NULL: nothing is recorded */
     uint64_t record_max_bytes; /* its largest size, at which it stops growing; 0: 1 GiB */
+    const char *name_space; /* KILN_NAMESPACE: the part of the root that is used, a cache of its own
+                               with its own limits and counters, in "namespaces/NAME" below the
+                               root; NULL or "": the root itself */
 } kiln_cache_options;
 
 /* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
- * KILN_CACHE_MAX_SIZE, KILN_CACHE_MAX_AGE, KILN_CACHE_MIN_FREE, KILN_NO_CACHE, KILN_RECACHE,
- * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE, KILN_RECORD, KILN_RECORD_MAX_SIZE,
- * KILN_KEEP_SOURCES). The library learns how large the caller's
- * struct is, and writes no further: `size` is sizeof(kiln_cache_options).
+ * KILN_NAMESPACE, KILN_CACHE_MAX_SIZE, KILN_CACHE_MAX_AGE, KILN_CACHE_MIN_FREE, KILN_NO_CACHE,
+ * KILN_RECACHE, KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE, KILN_RECORD,
+ * KILN_RECORD_MAX_SIZE, KILN_KEEP_SOURCES). The library learns how large the caller's struct is,
+ * and writes no further: `size` is sizeof(kiln_cache_options).
  * Threads: any, while nobody changes the environment.   Blocks: never.
- * Owns: `root`, `packs`, `remote` and `record` borrow from the environment.
+ * Owns: `root`, `packs`, `remote`, `record` and `name_space` borrow from the environment.
  * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_options_init_sized(kiln_cache_options *options,
                                                                    size_t size, kiln_diag *diag);

@@ -63,6 +63,7 @@ class CacheOptions(ctypes.Structure):
         ("remote", c_char_p),
         ("record", c_char_p),
         ("record_max_bytes", c_uint64),
+        ("name_space", c_char_p),
     ]
 
 

@@ -69,6 +69,8 @@ class Cache(Closable):
         A directory in which every program that goes through the cache is recorded, with its source and headers.
     record_max_bytes : int, optional
         The size at which a recording stops growing; ``math.inf``: never. Default: 1 GiB.
+    namespace : str, optional
+        The part of the root that is used, with limits and counters of its own; ``""``: the root itself.
 
     Raises
     ------
@@ -113,6 +115,7 @@ class Cache(Closable):
         remotes: Optional[Iterable[str]] = None,
         record: Union[str, os.PathLike[str], None] = None,
         record_max_bytes: Union[int, float, None] = None,
+        namespace: Optional[str] = None,
     ) -> None:
         diag, options, out = s.Diag(), s.CacheOptions(), ctypes.c_void_p()
         size = ctypes.sizeof(options)
@@ -143,6 +146,8 @@ class Cache(Closable):
         if record is not None:
             options.record = encode(os.path.abspath(record))
         options.record_max_bytes = limit64("record_max_bytes", record_max_bytes) or options.record_max_bytes
+        if namespace is not None:
+            options.name_space = encode(namespace)
         check(lib.kiln_cache_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag)), diag)
         self._handle = Handle("cache", out.value or 0, lib.kiln_cache_destroy)
         self._awaited: dict[tuple[int, asyncio.AbstractEventLoop, bytes], asyncio.Future[Blob]] = {}

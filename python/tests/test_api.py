@@ -63,6 +63,20 @@ def test_limits_may_be_infinite(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) 
             kiln.Cache(tmp_path / "c", **{name: math.nan})
 
 
+def test_a_namespace_is_a_part_of_its_root(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KILN_NAMESPACE", "ours")
+    with kiln.Cache(tmp_path) as ours, kiln.Cache(tmp_path, namespace="other") as other, kiln.Cache(tmp_path, namespace="") as none:
+        assert [cache.root for cache in (ours, other, none)] == [
+            str(tmp_path / "namespaces/ours"),
+            str(tmp_path / "namespaces/other"),
+            str(tmp_path),
+        ]
+        ours.put({"source": "a"}, b"A")
+        assert other.get({"source": "a"}) is None and none.get({"source": "a"}) is None
+    with pytest.raises(kiln.InvalidError, match="name_space"):
+        kiln.Cache(tmp_path, namespace="../up")
+
+
 def test_an_unknown_language_or_backend_raises(cache: kiln.Cache) -> None:
     with pytest.raises(kiln.InvalidError, match="klingon"):
         kiln.Source("klingon", "Qapla'")

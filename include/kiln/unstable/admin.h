@@ -104,6 +104,15 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
                                                               kiln_bypass_fn *visit, void *user,
                                                               kiln_diag *diag);
 
+/* Calls `visit` with the name of each namespace below the cache's root, in no order; a cache that
+ * is itself in a namespace has none. Any status but KILN_OK ends the walk and is returned by it.
+ * Threads: any.   Blocks: disk.   Owns: `name` is borrowed for the call.
+ * Fails: KILN_E_IO, KILN_E_NOMEM, or what `visit` returns. */
+typedef kiln_status kiln_namespace_fn(void *user, const char *name);
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_namespaces(kiln_cache *cache,
+                                                                kiln_namespace_fn *visit,
+                                                                void *user, kiln_diag *diag);
+
 /* What kiln_cache_prune would remove with these options now: only counted, in a cache that is only
  * read, too. Temporary files are not looked at.
  * Threads: any.   Blocks: disk.   Owns: nothing.

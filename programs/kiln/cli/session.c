@@ -10,6 +10,9 @@ kiln_status session_try_cache(const cmd_context *context, const session_options 
 {
     kiln_cache_options cache = {0};
     *out_cache = NULL;
+    if (options->name_space != NULL && !host_set_variable("KILN_NAMESPACE", options->name_space)) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--namespace", "out of memory");
+    }
     kiln_status status = kiln_cache_options_init(&cache, diag);
     if (status != KILN_OK) {
         return status;

@@ -9,6 +9,7 @@
 
 typedef struct session_options {
     const char *cache_dir;
+    const char *name_space;
     bool no_cache;
     const char *backend;
     const char *device;
@@ -27,9 +28,12 @@ typedef struct session_options {
         "json", 0, OPT_FLAG, offsetof(type, session.json), NULL, "print JSON instead of tables"    \
     }
 #define SESSION_CACHE_ROW(type)                                                                    \
+    {"cache-dir", 0,                                                                               \
+     OPT_TEXT,    offsetof(type, session.cache_dir),                                               \
+     "DIR",       "use the cache in DIR (instead of $KILN_CACHE_DIR)"},                            \
     {                                                                                              \
-        "cache-dir", 0, OPT_TEXT, offsetof(type, session.cache_dir), "DIR",                        \
-            "use the cache in DIR (instead of $KILN_CACHE_DIR)"                                    \
+        "namespace", 0, OPT_TEXT, offsetof(type, session.name_space), "NAME",                      \
+            "use this part of the cache (instead of $KILN_NAMESPACE)"                              \
     }
 #define SESSION_UNTUNED_ROW(type)                                                                  \
     {                                                                                              \

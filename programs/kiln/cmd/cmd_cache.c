@@ -1,6 +1,9 @@
-/* kiln cache: where the cache lies, and how large it is. */
+/* kiln cache: where the cache lies, how large it is, and its namespaces. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <kiln/unstable/admin.h>
 
 #include "cli/listing.h"
 #include "cli/out.h"
@@ -42,15 +45,122 @@ static exit_code tell_size(const cmd_context *context, const cache_options *opti
     return EXIT_FINE;
 }
 
+/* --- namespaces ------------------------------------------------------------------------------- */
+
+typedef struct namespace_list {
+    cli_pool *pool;
+    const char **names;
+    size_t count, capacity;
+} namespace_list;
+
+static kiln_status add_namespace(void *user, const char *name)
+{
+    namespace_list *list = user;
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
+        const char **names = pool_array(list->pool, capacity, sizeof(*names));
+        if (names == NULL) {
+            return KILN_E_NOMEM;
+        }
+        if (list->count > 0) {
+            memcpy(names, list->names, list->count * sizeof(*names));
+        }
+        list->names = names;
+        list->capacity = capacity;
+    }
+    const char *copy = pool_text(list->pool, name, strlen(name));
+    if (copy == NULL) {
+        return KILN_E_NOMEM;
+    }
+    list->names[list->count++] = copy;
+    return KILN_OK;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Adds a row for one namespace, or for the rest of the cache (""). */
+static exit_code add_row(const cmd_context *context, const cache_options *options, const char *name,
+                         out_table *table, json_t **rows)
+{
+    session_options session = options->session;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    cli_listing listing;
+    session.name_space = name;
+    exit_code code = session_open_disk(context, &session, &cache);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    if (listing_make(cache, NULL, context->pool, &listing, &diag) != KILN_OK) {
+        kiln_cache_destroy(cache);
+        return cmd_fail_as(context, EXIT_CACHE, &diag);
+    }
+    kiln_cache_destroy(cache);
+    const char *cells[] = {*name != '\0' ? name : "(none)",
+                           pool_format(context->pool, "%zu", listing.count),
+                           out_bytes(context->pool, listing.disk_bytes)};
+    if (cells[1] == NULL || cells[2] == NULL) {
+        return cmd_no_memory(context);
+    }
+    out_table_add(table, cells);
+    json_t *row = json_object();
+    out_json_set(&row, "namespace", out_json_text(name));
+    out_json_set(&row, "entries", out_json_u64(listing.count));
+    out_json_set(&row, "bytes", out_json_u64(listing.disk_bytes));
+    out_json_append(rows, row);
+    return EXIT_FINE;
+}
+
+static exit_code list_namespaces(const cmd_context *context, const cache_options *options)
+{
+    static const out_column columns[] = {{"namespace", false}, {"entries", true}, {"size", true}};
+    session_options whole = options->session;
+    namespace_list list = {.pool = context->pool};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    out_table table;
+    whole.name_space = "";
+    exit_code code = session_open_disk(context, &whole, &cache);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    kiln_status status = kiln_cache_walk_namespaces(cache, add_namespace, &list, &diag);
+    kiln_cache_destroy(cache);
+    if (status != KILN_OK) {
+        return status == KILN_E_NOMEM ? cmd_no_memory(context)
+                                      : cmd_fail_as(context, EXIT_CACHE, &diag);
+    }
+    if (list.count > 1) {
+        qsort(list.names, list.count, sizeof(*list.names), compare_names);
+    }
+    out_table_init(&table, context->pool, columns, sizeof(columns) / sizeof(columns[0]));
+    json_t *rows = json_array();
+    code = add_row(context, options, "", &table, &rows);
+    for (size_t i = 0; code == EXIT_FINE && i < list.count; i++) {
+        code = add_row(context, options, list.names[i], &table, &rows);
+    }
+    if (code == EXIT_FINE && options->session.json) {
+        return out_json(stdout, rows) ? EXIT_FINE : cmd_no_memory(context);
+    }
+    json_decref(rows);
+    return code == EXIT_FINE && !out_table_print(&table, stdout) ? cmd_no_memory(context) : code;
+}
+
 static exit_code run_cache(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const cache_options *options = fields;
     const char *action = arguments->items[0];
     kiln_cache *cache = NULL;
     const bool size = strcmp(action, "size") == 0;
+    if (strcmp(action, "namespaces") == 0) {
+        return list_namespaces(context, options);
+    }
     if (!size && strcmp(action, "dir") != 0) {
         kiln_diag diag = KILN_DIAG_INIT;
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give dir or size", "",
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give dir, size or namespaces", "",
                             "kiln cache has no action \"%.60s\"", action);
         return cmd_fail(context, &diag);
     }
@@ -66,10 +176,11 @@ static exit_code run_cache(const cmd_context *context, void *fields, const opt_l
 
 const cli_command cmd_cache = {
     .name = "cache",
-    .usage = "dir|size",
-    .summary = "Says where the cache lies, or how large it is",
-    .details = "dir   prints the directory of the cache\n"
-               "size  prints what its entries take on disk, and how many there are",
+    .usage = "dir|size|namespaces",
+    .summary = "Says where the cache lies, how large it is, and its namespaces",
+    .details = "dir         prints the directory of the cache\n"
+               "size        prints what its entries take on disk, and how many there are\n"
+               "namespaces  lists the parts of the cache that KILN_NAMESPACE has named",
     .options = specs,
     .options_size = sizeof(cache_options),
     .min_arguments = 1,

@@ -146,7 +146,8 @@ static exit_code run_report(const cmd_context *context, void *fields, const opt_
                             "unexpected argument \"%.100s\"", arguments->items[0]);
         return cmd_fail(context, &diag);
     }
-    if (fleet && (options->unreachable || options->session.cache_dir != NULL)) {
+    if (fleet && (options->unreachable || options->session.cache_dir != NULL ||
+                  options->session.name_space != NULL)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "make two pages", "--metrics",
                             "it cannot be combined with --cache-dir and --unreachable");
         return cmd_fail(context, &diag);

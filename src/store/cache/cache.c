@@ -73,6 +73,11 @@ static kiln_status take_cache_options(const kiln_cache_options *given, kiln_cach
         return kiln_diag_set(diag, KILN_E_INVALID, "give an absolute path", "opening a cache",
                              "options.record \"%s\" is a relative path", given->record);
     }
+    if (!kn_cache_namespace_valid(given->name_space)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, KN_NAMESPACE_RULE, "opening a cache",
+                             "options.name_space \"%.80s\" cannot name a namespace",
+                             given->name_space);
+    }
     *out = *given;
     kn_cache_defaults(&defaults);
     out->disk_max_bytes = out->disk_max_bytes != 0 ? out->disk_max_bytes : defaults.disk_max_bytes;
@@ -84,34 +89,6 @@ static kiln_status take_cache_options(const kiln_cache_options *given, kiln_cach
     out->wait_ms = out->wait_ms != 0 ? out->wait_ms : defaults.wait_ms;
     out->record_max_bytes =
         out->record_max_bytes != 0 ? out->record_max_bytes : defaults.record_max_bytes;
-    return KILN_OK;
-}
-
-/* Finds and claims the root; KILN_E_UNAVAILABLE with the reason why there can be no disk tier. */
-static kiln_status find_root(kiln_cache *cache, kiln_diag *diag)
-{
-    kn_file_facts facts;
-    kiln_status status = KILN_OK;
-    char *root = NULL;
-    if (cache->options.root != NULL) {
-        root = kn_text_copy(cache->options.root);
-        status = root != NULL ? KILN_OK : KILN_E_NOMEM;
-    } else {
-        status = kn_paths_cache_root(&root, diag);
-    }
-    if (status == KILN_OK && (cache->options.flags & KILN_CACHE_READONLY) &&
-        kn_file_stat(root, false, &facts, NULL) == KILN_MISS) {
-        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "fill it first, or unset KILN_READONLY",
-                               root, "no such directory, and a read-only cache creates none");
-    }
-    if (status == KILN_OK) {
-        status = kn_paths_claim_root(root, diag);
-    }
-    if (status != KILN_OK) {
-        free(root);
-        return status;
-    }
-    cache->root = root;
     return KILN_OK;
 }
 
@@ -273,7 +250,7 @@ static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
         (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "the cache is in memory only",
                             "KILN_CACHE_NO_DISK is set");
     } else {
-        status = find_root(cache, &reason);
+        status = kn_cache_find_root(&cache->options, &cache->root, &reason);
         if (status == KILN_OK && strlen(cache->root) > KN_DISK_ROOT) {
             (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, "choose a shorter path",
                                 "the cache's path is too long", "it has more than %d bytes",
@@ -347,6 +324,7 @@ kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **ou
     kn_fork_guard_init(&cache->guard);
     status = choose_root(cache, diag);
     cache->options.root = cache->root;
+    cache->options.name_space = NULL; /* the root has it */
     if (status == KILN_OK && !(taken.flags & KILN_CACHE_DISABLED)) {
         status = copy_lists(cache, &taken, diag);
         if (status == KILN_OK) {

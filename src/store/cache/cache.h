@@ -1,10 +1,10 @@
 /* The cache object behind kiln/cache.h, and what core needs of it besides.
  *
- * The functions are in cache.c, but for cache_options.c (the defaults), cache_exit.c (enlist,
- * delist), contains.c (glance, reread, count), cache_admin.c (need_disk, drop), pins.c
- * (flush_rarely, stamp), misses.c (count_miss), bypass.c (count_bypass), load_watch.c
- * (load_begin, open_begin, load_end, load_cancel), get_or_compile.c (get_or_make) and turn.c
- * (turn_begin, turn_end). */
+ * The functions are in cache.c, but for cache_options.c (the defaults), cache_root.c (find_root,
+ * namespace_valid), cache_exit.c (enlist, delist), contains.c (glance, reread, count),
+ * cache_admin.c (need_disk, drop), pins.c (flush_rarely, stamp), misses.c (count_miss), bypass.c
+ * (count_bypass), load_watch.c (load_begin, open_begin, load_end, load_cancel), get_or_compile.c
+ * (get_or_make) and turn.c (turn_begin, turn_end). */
 #ifndef KILN_STORE_CACHE_H
 #define KILN_STORE_CACHE_H
 
@@ -89,6 +89,13 @@ kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_companion_kind 
 
 /* What kiln_cache_options_init starts from, without the environment. */
 void kn_cache_defaults(kiln_cache_options *options);
+
+/* Finds and claims the directory of a cache, malloc'ed: the root, or a namespace below it.
+ * KILN_E_UNAVAILABLE with the reason why there can be no disk tier. */
+kiln_status kn_cache_find_root(const kiln_cache_options *options, char **out_root, kiln_diag *diag);
+/* NULL and "" are valid: no namespace. */
+bool kn_cache_namespace_valid(const char *name);
+#define KN_NAMESPACE_RULE "use 1 to 64 letters, digits, '.', '-' and '_', and no '.' in front"
 
 /* A lookup of a note about this machine: never asks a remote. With its target known no other
  * directory is looked into. */

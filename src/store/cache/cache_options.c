@@ -52,6 +52,19 @@ static kiln_status read_directory(const char *name, const char **out_path, kiln_
     return KILN_OK;
 }
 
+static kiln_status read_namespace(const char **out_name, kiln_diag *diag)
+{
+    const char *name = kn_env_get("KILN_NAMESPACE");
+    char what[128];
+    if (kn_cache_namespace_valid(name)) {
+        *out_name = name;
+        return KILN_OK;
+    }
+    kn_env_describe("KILN_NAMESPACE", what, sizeof what);
+    return kiln_diag_set(diag, KILN_E_INVALID, KN_NAMESPACE_RULE, what,
+                         "\"%.80s\" cannot name a namespace", name);
+}
+
 static kiln_status read_recording(kiln_cache_options *options, kiln_diag *diag)
 {
     kiln_status status = read_directory("KILN_RECORD", &options->record, diag);
@@ -76,6 +89,9 @@ static kiln_status read_environment(kiln_cache_options *options, kiln_diag *diag
     kn_cache_defaults(options);
     kn_cache_defaults(&read);
     kiln_status status = read_directory("KILN_CACHE_DIR", &read.root, diag);
+    if (status == KILN_OK) {
+        status = read_namespace(&read.name_space, diag);
+    }
     if (status == KILN_OK) {
         status = kn_env_size("KILN_CACHE_MAX_SIZE", &read.disk_max_bytes, diag);
     }

@@ -107,11 +107,11 @@ static const struct {
     const char *name;
     kn_file_kind kind;
 } root_names[] = {
-    {"v1", KN_FILE_FOLDER},       {"tmp", KN_FILE_FOLDER},       {"probes", KN_FILE_FOLDER},
-    {"pch", KN_FILE_FOLDER},      {"lock", KN_FILE_REGULAR},     {"stats", KN_FILE_REGULAR},
-    {"kin", KN_FILE_REGULAR},     {"losses", KN_FILE_REGULAR},   {"uses", KN_FILE_REGULAR},
-    {"loads", KN_FILE_REGULAR},   {"bypasses", KN_FILE_REGULAR}, {"CACHEDIR.TAG", KN_FILE_REGULAR},
-    {"recording", KN_FILE_FOLDER}};
+    {"v1", KN_FILE_FOLDER},        {"tmp", KN_FILE_FOLDER},       {"probes", KN_FILE_FOLDER},
+    {"pch", KN_FILE_FOLDER},       {"lock", KN_FILE_REGULAR},     {"stats", KN_FILE_REGULAR},
+    {"kin", KN_FILE_REGULAR},      {"losses", KN_FILE_REGULAR},   {"uses", KN_FILE_REGULAR},
+    {"loads", KN_FILE_REGULAR},    {"bypasses", KN_FILE_REGULAR}, {"CACHEDIR.TAG", KN_FILE_REGULAR},
+    {"recording", KN_FILE_FOLDER}, {"namespaces", KN_FILE_FOLDER}};
 
 #define ROOT_NAMES (sizeof root_names / sizeof *root_names)
 
