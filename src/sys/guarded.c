@@ -8,7 +8,8 @@
 #include "sys/publish.h"
 
 #define OTHERS_WRITE 022u
-#define OTHERS_ANYTHING 077u
+#define OTHERS_READ 007u
+#define GROUP_READS 070u
 
 kiln_status kn_guarded_read(const char *path, size_t limit, void **out_data, size_t *out_size,
                             kn_exposure *out_exposure, kiln_diag *diag)
@@ -17,9 +18,10 @@ kiln_status kn_guarded_read(const char *path, size_t limit, void **out_data, siz
     *out_exposure = KN_EXPOSED_TO_WRITERS;
     kiln_status status = kn_file_read(path, limit, false, out_data, out_size, &facts, diag);
     if (status == KILN_OK) {
-        *out_exposure = (facts.mode & OTHERS_WRITE) != 0      ? KN_EXPOSED_TO_WRITERS
-                        : (facts.mode & OTHERS_ANYTHING) != 0 ? KN_EXPOSED_TO_READERS
-                                                              : KN_EXPOSED_TO_NOBODY;
+        *out_exposure = (facts.mode & OTHERS_WRITE) != 0  ? KN_EXPOSED_TO_WRITERS
+                        : (facts.mode & OTHERS_READ) != 0 ? KN_EXPOSED_TO_READERS
+                        : (facts.mode & GROUP_READS) != 0 ? KN_EXPOSED_TO_GROUP
+                                                          : KN_EXPOSED_TO_NOBODY;
     }
     return status;
 }

@@ -10,6 +10,7 @@
 /* What others may do with a file; not counted are this user and the administrators. */
 typedef enum kn_exposure {
     KN_EXPOSED_TO_NOBODY,
+    KN_EXPOSED_TO_GROUP, /* which may read it, and nobody else */
     KN_EXPOSED_TO_READERS,
     KN_EXPOSED_TO_WRITERS, /* who may read it or not */
 } kn_exposure;
@@ -17,9 +18,11 @@ typedef enum kn_exposure {
 /* What takes those rights away. */
 #ifdef _WIN32
 #define KN_GUARDED_HIDE "let nobody but yourself read it, with icacls"
+#define KN_GUARDED_SHARE "let nobody but its users read it, with icacls"
 #define KN_GUARDED_LOCK "let nobody but yourself change it, with icacls"
 #else
 #define KN_GUARDED_HIDE "run chmod 600 on it"
+#define KN_GUARDED_SHARE "run chmod g-w,o-rwx on it"
 #define KN_GUARDED_LOCK "run chmod go-w on it"
 #endif
 

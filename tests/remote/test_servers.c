@@ -2,6 +2,7 @@
  * right, the delay is bounded, everything is counted. */
 #include "remote/fixture.h"
 #include "support/counters.h"
+#include "sys/guarded.h"
 
 /* --- sharing ---------------------------------------------------------------------------------- */
 
@@ -84,7 +85,7 @@ static void a_token_is_needed_and_taken(void **state)
     char url[512];
     ks_compile compile = {0};
     char *token = kt_path(f->folder, "token");
-    kt_file_write(token, "s3cr3t\n", 7);
+    assert_int_equal(kn_guarded_make(token, "s3cr3t\n", 7, NULL), KILN_OK);
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/token?token-file=%s&" PATIENT,
                    f->server.port, token);
     kiln_cache *cache = ks_machine(f->roots[0], url);

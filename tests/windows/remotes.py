@@ -184,6 +184,7 @@ def share(folder):
             token = folder.at("token")
             with open(token, "w", encoding="ascii") as file:
                 file.write("s3cr3t\n")
+            os.chmod(token, 0o600)
             url = url.replace("/kiln/a", "/token/a")
             assert folder.check(url)[0] == 4
             code, text = folder.check(f"{url}&token-file=Z:{token}")

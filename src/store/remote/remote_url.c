@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
+#include "sys/guarded.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -121,16 +122,27 @@ static bool to_ms32(const char *text, uint32_t *out)
     return true;
 }
 
-/* The first line of a file, as the token. */
+/* The first line of a file that no stranger may read, as the token; NULL with a diag. */
 static const char *read_token(url_cutter *cutter, const char *path, kiln_diag *diag)
 {
     void *data = NULL;
     size_t size = 0;
+    kn_exposure exposure = KN_EXPOSED_TO_NOBODY;
     if (!kn_path_is_absolute(path) ||
-        kn_file_read(path, KN_REMOTE_TEXT, false, &data, &size, NULL, diag) != KILN_OK) {
+        kn_guarded_read(path, KN_REMOTE_TEXT, &data, &size, &exposure, diag) != KILN_OK) {
+        (void)refuse_url(diag, "its \"token-file\" is not the absolute path of a readable file");
         return NULL;
     }
-    const char *token = keep_part(cutter, data, strcspn(data, "\r\n"));
+    const char *token = NULL;
+    if (exposure > KN_EXPOSED_TO_GROUP) {
+        (void)kiln_diag_set(diag, KILN_E_INVALID, KN_GUARDED_SHARE, path,
+                            "others may read or change this \"token-file\"");
+    } else {
+        token = keep_part(cutter, data, strcspn(data, "\r\n"));
+        if (token == NULL) {
+            (void)refuse_url(diag, "the first line of its \"token-file\" is too long, or no text");
+        }
+    }
     free(data);
     return token;
 }
@@ -224,9 +236,8 @@ static kiln_status take_options(kn_remote_url *url, url_cutter *cutter, const ch
             equals != NULL ? cut_part(cutter, equals + 1, (size_t)(stop - equals - 1)) : "";
         const bool good =
             name != NULL && value != NULL && take_option(url, cutter, name, value, diag);
-        if (!good && name != NULL && strcmp(name, "token-file") == 0) {
-            return refuse_url(diag,
-                              "its \"token-file\" is not the absolute path of a readable file");
+        if (!good && name != NULL && value != NULL && strcmp(name, "token-file") == 0) {
+            return KILN_E_INVALID;
         }
         if (!good) {
             /* The value may be a secret in the wrong place: only the name is shown. */

@@ -1,7 +1,11 @@
 /* URLs of remotes: what they mean, what is refused, and that no secret is shown. */
 #include "unit/store/support.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "store/remote/remote_url.h"
+#include "sys/guarded.h"
 
 static kiln_status parse(const char *text, kn_remote_url *url, kiln_diag *diag)
 {
@@ -65,12 +69,14 @@ static void a_token_comes_from_a_file(void **state)
     char text[512];
     kn_remote_url url;
     char *path = kt_path(*state, "token");
-    kt_file_write(path, "s3cr3t\nrest", 11);
+    assert_int_equal(kn_guarded_make(path, "s3cr3t\nrest", 11, NULL), KILN_OK);
     (void)snprintf(text, sizeof text, "http://h/?token-file=%s", path);
     assert_int_equal(parse(text, &url, NULL), KILN_OK);
     assert_string_equal(url.server.token, "s3cr3t");
     kn_remote_url_deinit(&url);
-    kt_file_write(path, "100%41 % and %4\nmore", 20); /* a token is not a URL */
+    assert_int_equal(unlink(path), 0);
+    /* A token is not a URL. */
+    assert_int_equal(kn_guarded_make(path, "100%41 % and %4\nmore", 20, NULL), KILN_OK);
     assert_int_equal(parse(text, &url, NULL), KILN_OK);
     assert_string_equal(url.server.token, "100%41 % and %4");
     kn_remote_url_deinit(&url);
@@ -80,6 +86,37 @@ static void a_token_comes_from_a_file(void **state)
     kiln_diag_clear(&diag);
     free(path);
 }
+
+#ifndef _WIN32 /* where files have no modes; tests/windows/remotes.py */
+/* The group may read it: a password that root gives to the users of a service. */
+static void a_token_that_strangers_may_read_is_refused(void **state)
+{
+    static const mode_t refused[] = {0644, 0604, 0606, 0620, 0660, 0602};
+    static const mode_t taken[] = {0600, 0400, 0640, 0440};
+    char text[512];
+    kn_remote_url url;
+    char *path = kt_path(*state, "token");
+    kt_file_write(path, "s3cr3t\n", 7);
+    (void)snprintf(text, sizeof text, "http://h/?token-file=%s", path);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        assert_int_equal(chmod(path, refused[i]), 0);
+        assert_int_equal(parse(text, &url, &diag), KILN_E_INVALID);
+        assert_non_null(strstr(diag.what, path));
+        assert_non_null(strstr(diag.why, "others may read"));
+        assert_non_null(strstr(diag.fix, "chmod"));
+        assert_null(strstr(diag.why, "s3cr3t"));
+        kiln_diag_clear(&diag);
+    }
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        assert_int_equal(chmod(path, taken[i]), 0);
+        assert_int_equal(parse(text, &url, NULL), KILN_OK);
+        assert_string_equal(url.server.token, "s3cr3t");
+        kn_remote_url_deinit(&url);
+    }
+    free(path);
+}
+#endif
 
 static void what_is_wrong_is_refused_without_telling_secrets(void **state)
 {
@@ -138,6 +175,9 @@ int main(void)
         cmocka_unit_test(a_whole_url_is_taken_apart),
         cmocka_unit_test(without_options_the_defaults_hold),
         cmocka_unit_test(a_token_comes_from_a_file),
+#ifndef _WIN32
+        cmocka_unit_test(a_token_that_strangers_may_read_is_refused),
+#endif
         cmocka_unit_test(what_is_wrong_is_refused_without_telling_secrets),
         cmocka_unit_test(a_list_is_separated_by_blanks),
     };
