@@ -1,7 +1,8 @@
 #!/bin/sh
 # package_chroot.sh [DIRECTORY]: installs the packages that package_deb.sh left in DIRECTORY (default build/deb)
 # into a bare Debian 12 made by debootstrap. There it runs, as root and as a user, their smoke test, and as a user
-# programs under `kiln exec` (NVRTC, ptxas, OpenCL, Vulkan) and all commands of the guide.
+# programs under `kiln exec` (NVRTC, ptxas, OpenCL, Vulkan) and all commands of the guide. Before that, a stranger with sudo
+# follows README.md from its top to its end.
 # Needs root and the network; KILN_CHROOT names a tree that debootstrap made before, to be used and kept.
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,10 +27,19 @@ mkdir "$root/kiln/tree"
 git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$root/kiln/tree"
 chmod -R a+rX "$root/kiln"
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
-inside sh -c 'apt-get -q update && apt-get -qy install --no-install-recommends /kiln/*.deb gcc libc6-dev pkg-config \
+inside sh -c 'apt-get -q update && apt-get -qy install --no-install-recommends sudo python3 ca-certificates &&
+    { id stranger >/dev/null 2>&1 || useradd --create-home stranger; } && echo "stranger ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/stranger &&
+    printf "APT::Get::Assume-Yes true;\nAPT::Install-Recommends false;\n" >/etc/apt/apt.conf.d/90stranger' \
+    >"$debs/chroot.log" 2>&1 || { tail -n 40 "$debs/chroot.log"; exit 1; }
+mkdir -p "$root/kiln/tree/build/deb"
+cp "$root"/kiln/*.deb "$root/kiln/tree/build/deb/"
+chmod -R a+rX "$root/kiln/tree/build"
+echo "== README.md, by a stranger"
+inside su stranger -c 'cd && python3 /kiln/tree/tests/integration/guide.py --stranger /usr /kiln/tree/README.md'
+inside sh -c 'apt-get -qy install --no-install-recommends /kiln/*.deb gcc libc6-dev pkg-config \
     g++ cmake ninja-build python3 redis-server opencl-c-headers ocl-icd-opencl-dev ocl-icd-libopencl1 pocl-opencl-icd \
     libvulkan1 mesa-vulkan-drivers' \
-    >"$debs/chroot.log" 2>&1 || { tail -n 40 "$debs/chroot.log"; exit 1; }
+    >>"$debs/chroot.log" 2>&1 || { tail -n 40 "$debs/chroot.log"; exit 1; }
 echo "== as root"
 inside HOME=/root sh /kiln/smoke
 echo "== as a user"
@@ -39,7 +49,7 @@ echo "== programs under kiln exec"
 inside su tester -c 'cd && python3 /kiln/tree/tests/integration/installed_exec.py /usr/bin/kiln /kiln/parts'
 pages=$(sed -n 's/^ *foreach(page \([^)]*\))$/\1/p' tests/integration/CMakeLists.txt)
 # shellcheck disable=SC2086 # a list of pages
-for page in README $(printf 'docs/%s ' $pages); do
+for page in $(printf 'docs/%s ' $pages); do
     echo "== $page.md"
     inside su tester -c "cd && python3 /kiln/tree/tests/integration/guide.py /usr /kiln/tree/$page.md"
 done

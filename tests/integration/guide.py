@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""guide.py BUILD|PREFIX PAGE.md: what the page says is true.
+"""guide.py [--stranger] BUILD|PREFIX PAGE.md: what the page says is true.
 
 Installs kiln to a directory of its own, or takes it as it is installed in PREFIX, and works through the page as a reader would, in one shell:
     ```c NAME.c         (or any other language and a name) writes the file
     ```c from FILE      stands in FILE of this tree, line for line
     ```console          runs each line after "$ " and compares what it prints; … stands for anything
     ```dockerfile       does what COPY, RUN and ENV say, below this directory
+    ```sh run           is run as one script; what a comment # prints "TEXT" names is in the output
     ```text, ```sh      is not looked at
+--stranger: a machine without kiln, whose user may call sudo. Every ```sh block is run, too, but for lines that other tests
+run (ELSEWHERE), and PREFIX is where the page's own commands install kiln.
 Words behind console or a name: `needs=opencl,redis-server` skips that block where something is not
 there. Ports and the hosts of the examples become this machine's. Every C program of a page has fewer
 than 60 lines."""
@@ -25,6 +28,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 BACKENDS = ("cpu", "opencl", "vulkan", "opengl", "cuda")
 FENCE = re.compile(r"^```(\S+)(?: +(.*))?$")
+# Lines of ```sh blocks by their beginning, and what runs them.
+ELSEWHERE = {
+    "./dev demo": ".ci/run", "./dev test": ".ci/run", "./dev package wheel": "./dev nightly wheel",
+    "cmake -S . -B build/install": "installed", "sudo cmake --install build/install": "installed",
+    "cmake --install build/install --strip --prefix": "installed_prefix", 'export PATH="$HOME/kiln/bin': "installed_prefix"}
+PRINTS = re.compile(r'# prints "([^"]*)"')
 FAILED = []
 
 
@@ -73,7 +82,7 @@ def wait_for(port):
 class Reader:
     """One shell in a directory of its own, with kiln installed beside it."""
 
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, stranger):
         self.folder, self.prefix = folder, folder / "usr"
         self.work, self.home = folder / "work", folder / "home"
         self.words = {"6379": free_port(), "cache.example": "127.0.0.1", "/opt/app": f"{folder}/app",
@@ -86,7 +95,11 @@ class Reader:
         self.environment.update(
             HOME=str(self.home), TMPDIR=str(folder), LC_ALL="C.UTF-8", TERM="dumb",
             CMAKE_GENERATOR="Ninja", CFLAGS="-Wall -Wextra -Werror", CXXFLAGS="-Wall -Wextra -Werror")
-        if (build / "bin/kiln").exists():
+        if stranger:
+            (self.work / "build").symlink_to(ROOT / "build") # with the packages
+            (self.work / "train.py").write_text("print('trained')\n")
+            self.words.update({"./dev package deb && ": "", "python train.py": "python3 train.py"})
+        if stranger or (build / "bin/kiln").exists():
             self.prefix = build
         else:
             subprocess.run(["cmake", "--install", build, "--prefix", self.prefix], check=True,
@@ -225,16 +238,40 @@ def quoted(page, number, name, text):
         fail(page, number, f"this does not stand in {name}")
 
 
-def work_through(reader, page):
+def script(reader, page, number, text):
+    lines = []
+    for line in text.splitlines():
+        where = next((ELSEWHERE[start] for start in ELSEWHERE if line.startswith(start)), None)
+        if where:
+            print(f"{where} runs  {line}")
+        else:
+            lines.append(line)
+    if not any(line and not line.startswith("#") for line in lines):
+        return
+    text = "\n".join(lines)
+    got, status = reader.shell(f"set -e\n{text}")
+    if status != 0:
+        fail(page, number, f"{text}\n  ended with {status}:\n{got}")
+    for words in PRINTS.findall(text):
+        if words not in got:
+            fail(page, number, f"{text}\n  should print {words}, and printed\n{got}")
+    print(f"ok  {text}", flush=True)
+
+
+def work_through(reader, page, stranger):
     skipped = []
     for number, language, words, text in blocks(page):
         needs = [need for word in words if word.startswith("needs=")
                  for need in word[6:].split(",")]
         words = [word for word in words if not word.startswith("needs=")]
         missing = [need for need in needs if not reader.has(need)]
-        if language in ("text", "sh"):
-            continue
-        if words[:1] == ["from"]:
+        if missing and stranger:
+            fail(page, number, f"the page did not install {', '.join(missing)}")
+        if language == "sh" and ("run" in words or stranger) and not missing:
+            script(reader, page, number, text)
+        elif language in ("text", "sh"):
+            skipped += [f"line {number} ({', '.join(missing)})"] if missing else []
+        elif words[:1] == ["from"]:
             quoted(page, number, words[1], text)
         elif missing:
             skipped.append(f"line {number} ({', '.join(missing)})")
@@ -251,11 +288,12 @@ def work_through(reader, page):
 
 
 def main():
-    build, page = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    stranger = sys.argv[1] == "--stranger"
+    build, page = (Path(argument).resolve() for argument in sys.argv[-2:])
     with tempfile.TemporaryDirectory(prefix="kiln-guide-") as folder:
-        reader = Reader(build, Path(folder))
+        reader = Reader(build, Path(folder), stranger)
         try:
-            work_through(reader, page)
+            work_through(reader, page, stranger)
         finally:
             reader.close()
     sys.exit(1 if FAILED else 0)
