@@ -1,5 +1,5 @@
 /* kiln-replay: makes recorded calls, one after another, asked on standard input and answered on
- * standard output (formats.md, "Calls of a recording"). It is a program like any other: what
+ * standard output (replay/call.h). It is a program like any other: what
  * stands under its NVRTC or hipRTC stores what it compiles.
  *
  * A call is u32 length and as many bytes of strings, each with its NUL; an answer u32 length, the

@@ -34,7 +34,7 @@ def version_of(package: str) -> str:
 
 
 def _report(what: str, origin: str, began: int, spared: int, name: str) -> None:
-    """A line of the report of `kiln exec --stats` (docs/reference/formats.md)."""
+    """A line of the report of `kiln exec --stats` (src/interpose/session.h)."""
     path = os.environ.get("KILN_EXEC_REPORT")
     if not path:
         return

@@ -30,8 +30,13 @@ typedef struct kn_session_event {
     const kiln_key *key; /* NULL: none was made */
 } kn_session_event;
 
-/* Appends one line to $KILN_EXEC_REPORT, if that is set (formats.md, "Report of kiln exec").
- * One write, so that lines of several processes do not mix. Threads: any. Fails: never. */
+/* Appends one line to $KILN_EXEC_REPORT, if that is set: in one write of at most 4,096 bytes, so
+ * that lines of several processes do not mix. Its fields have tabs between them: what, origin,
+ * took_ns, saved_ns, name, reason, key. Python's adapters write the same, as "triton", "inductor",
+ * "jax". Four kinds of line are no compile: "core" or "cache" with the origin "off" or "read-only"
+ * (its name is the library or directory), "binary loaded" (the program keeps OpenCL binaries
+ * itself; its name is "pyopencl" where that does), "opencl left" (compiled and not stored) and
+ * "opencl stored" (stored later). Readers skip incomplete lines. Threads: any. Fails: never. */
 void kn_session_report(const kn_session_event *event);
 
 /* The line of a job, as a frontend's `report` (session_tally.c). */

@@ -1,5 +1,10 @@
 /* A recorded program as the calls that it was made with, for a helper to make again: nothing but
- * strings, each with its NUL (docs/reference/formats.md, "Calls of a recording"). */
+ * strings, each with its NUL:
+ *  1. "nvrtc", "hiprtc", or "hiprtc-runtime" for the hipRTC in HIP's runtime
+ *  2. the directory of the headers; the program's current directory, seen from there
+ *  3. the source's name, "" if it has none; its text
+ *  4. a count in decimal and as many pairs of a header's name and text
+ *  5. a count and name expressions; a count and options */
 #ifndef KILN_REPLAY_CALL_H
 #define KILN_REPLAY_CALL_H
 

@@ -72,7 +72,7 @@ kiln_recording_compile(kiln_recording *recording, size_t index, kiln_runtime *ru
                        kiln_key *keys, size_t *out_key_count, kiln_diag *diag);
 
 /* What a helper needs to make the same calls as the program did, for `target` (NULL: the recorded
- * one): strings, each with its NUL, one after the other. formats.md, "Calls of a recording".
+ * one): strings, each with its NUL, one after the other (src/replay/call.h).
  * Threads: any.   Blocks: disk.
  * Owns: *out_bytes is yours, free().
  * Fails: as kiln_recording_compile. */

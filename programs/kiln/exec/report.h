@@ -1,5 +1,5 @@
 /* The report of `kiln exec --stats`: what the interposed libraries of all processes of a program
- * wrote, one line a compile (docs/reference/formats.md, "Report of kiln exec"). */
+ * wrote, one line a compile (src/interpose/session.h). */
 #ifndef KILN_PROGRAM_EXEC_REPORT_H
 #define KILN_PROGRAM_EXEC_REPORT_H
 
