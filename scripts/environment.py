@@ -17,6 +17,7 @@ INTERNAL = {"EXEC_REPORT", "AUDIT_REPORT", "AUDIT_SERVE", "TRITON", "TRITON_PTXA
 CALL = re.compile(r'\b(?:getenv|kn_env_\w+|read_flag|set_variable|absolute_variable|setenv|'
                   r'identity->env|ROW)\s*\((?:identity->sink,\s*)?\s*"(\w+)"')
 TABLE = re.compile(r'^KN_VARIABLE\(\w+, "(\w+)"', re.M)
+LIBRARY = re.compile(r'^KN_LIBRARY\(\w+, (\w+), "', re.M)
 ARRAY = re.compile(r"variables\[\]\s*=\s*\{(.*?)\};", re.S)
 
 
@@ -28,6 +29,7 @@ def read_by_code():
                 continue
             text = path.read_text(encoding="utf-8")
             names = CALL.findall(text) + TABLE.findall(text) + re.findall(r'"(KILN_[A-Z_]+)"', text)
+            names += [f"KILN_{name}_LIBRARY" for name in LIBRARY.findall(text)]
             for array in ARRAY.findall(text):
                 names += re.findall(r'"(\w+)"', array)
             if path.name == "driver_caches.c":

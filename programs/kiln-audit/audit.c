@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compilers/libraries.h"
+
 #define EXPORT __attribute__((visibility("default")))
 #define PATH_SIZE 4096
 
@@ -41,33 +43,26 @@ static bool starts_with(const char *text, const char *start)
 
 /* --- the report ------------------------------------------------------------------------------- */
 
-/* Libraries that compile, or load a compiler. */
-static bool is_compiler_library(const char *name)
-{
-    static const char *const names[] = {"libnvrtc.so",      "libnvJitLink.so", "libnvvm.so",
-                                        "libcuda.so",       "libhiprtc.so",    "libamdhip64.so",
-                                        "libOpenCL.so",     "libvulkan.so",    "libze_loader.so",
-                                        "libkiln-hiprtc.so"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (starts_with(name, names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
+enum { LIBRARY, LAYER, PROGRAM };
 
-/* kiln's layers, which a loader opens, or does not. */
-static bool is_layer(const char *name)
-{
-    return strcmp(name, "libkiln-opencl.so") == 0 || strcmp(name, "libkiln-vulkan.so") == 0;
-}
+/* What compiles, or loads a compiler; kiln's layers, which a loader opens, or does not. */
+static const struct {
+    int kind;
+    char name[24]; /* of a library: how it begins */
+} known[] = {
+#define KN_LIBRARY(id, variable, stem, shim, ...) {LIBRARY, stem ".so"}, {LIBRARY, shim ".so"},
+#define KN_KNOWN_LAYER(id, stem, ...) {LIBRARY, stem ".so"}, {LAYER, "libkiln-" #id ".so"},
+#define KN_KNOWN_LIBRARY(stem, ...) {LIBRARY, stem ".so"},
+#define KN_KNOWN_PROGRAM(name, ...) {PROGRAM, name},
+#include "compilers/known.def"
+#include "compilers/libraries.def"
+};
 
-static bool is_compiler_program(const char *name)
+static bool is_known(int kind, const char *name)
 {
-    static const char *const names[] = {"ptxas", "nvcc",  "cicc",   "nvlink",  "fatbinary",
-                                        "hipcc", "ocloc", "ld.lld", "amdclang"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (strcmp(name, names[i]) == 0) {
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        if (known[i].kind == kind && (kind == LIBRARY ? starts_with(name, known[i].name)
+                                                      : strcmp(name, known[i].name) == 0)) {
             return true;
         }
     }
@@ -93,23 +88,14 @@ static void report_process(void)
     const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[length > 0 ? length : 0] = '\0';
     if (length > 0) {
-        write_line(is_compiler_program(name_of(self)) ? "compiler" : "process", self, "");
+        write_line(is_known(PROGRAM, name_of(self)) ? "compiler" : "process", self, "");
     }
 }
 
 /* --- a library by its absolute path --------------------------------------------------------- */
 
-/* What kiln stands in for. `variable` names the real one, which `kiln exec` found. */
-typedef struct served_library {
-    const char *stem, *folder, *variable;
-} served_library;
-
-static const served_library served[] = {{"libnvrtc", "nvrtc", "NVRTC"},
-                                        {"libnvJitLink", "nvjitlink", "NVJITLINK"},
-                                        {"libhiprtc", "hiprtc", "HIPRTC"}};
-
 /* The major version in "libnvrtc.so.13.0.48"; 0: it is not this library. */
-static int major_of(const served_library *library, const char *name)
+static int major_of(const kn_library *library, const char *name)
 {
     static const char suffix[] = ".so.";
     const size_t stem = strlen(library->stem);
@@ -136,7 +122,7 @@ static bool is_of_kiln(const char *path)
     return own != NULL && own[0] != '\0' && starts_with(path, own) && path[strlen(own)] == '/';
 }
 
-static const char *find_front_of(const served_library *library, const char *path)
+static const char *find_front_of(const kn_library *library, const char *path)
 {
     static char front[PATH_SIZE]; /* the linker reads it before its lock is released */
     char variable[32];
@@ -148,7 +134,7 @@ static const char *find_front_of(const served_library *library, const char *path
     const char *real = getenv(variable);
     const int length =
         snprintf(front, sizeof(front), "%s/%s/%d/%s.so.%d", getenv("KILN_AUDIT_LIBEXEC"),
-                 library->folder, major, library->stem, major);
+                 library->id, major, library->shim, major);
     const bool fits = length > 0 && (size_t)length < sizeof(front);
     return fits && real != NULL && is_same_file(path, real) && access(front, R_OK) == 0 ? front
                                                                                         : NULL;
@@ -161,8 +147,9 @@ static const char *find_front(const char *path, const char *requester)
     if (is_of_kiln(path) || is_of_kiln(requester)) {
         return NULL;
     }
-    for (size_t i = 0; front == NULL && i < sizeof(served) / sizeof(*served); i++) {
-        front = find_front_of(&served[i], path);
+    for (int i = 0; front == NULL && i < KN_LIBRARIES; i++) {
+        front =
+            kn_library_keeps_name(&kn_libraries[i]) ? find_front_of(&kn_libraries[i], path) : NULL;
     }
     return front;
 }
@@ -203,9 +190,9 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t list, uintptr_t *coo
 {
     (void)list;
     (void)cookie;
-    if (map->l_name != NULL && is_compiler_library(name_of(map->l_name))) {
+    if (map->l_name != NULL && is_known(LIBRARY, name_of(map->l_name))) {
         write_line("library", map->l_name, audit.requester);
-    } else if (map->l_name != NULL && is_layer(name_of(map->l_name))) {
+    } else if (map->l_name != NULL && is_known(LAYER, name_of(map->l_name))) {
         write_line("layer", map->l_name, audit.requester);
     }
     return 0; /* bindings are not audited, so calls cost what they cost without an auditor */

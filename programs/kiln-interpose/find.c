@@ -18,9 +18,9 @@
 #include "mark.h"
 
 typedef struct search {
-    char name[32];       /* libnvrtc.so.13 */
-    const char *package; /* of NVIDIA's older wheels: cuda_nvrtc; NULL: of AMD's */
-    char chosen[32];     /* the variable that kiln exec sets: KILN_NVRTC_13 */
+    const kn_library *library;
+    char name[32];   /* libnvrtc.so.13 */
+    char chosen[32]; /* the variable that kiln exec sets: KILN_NVRTC_13 */
     int major;
     struct stat self;
     char *out_path;
@@ -230,7 +230,7 @@ static bool try_wheels(search *s, const char *directory)
     static const char *const sites[] = {"/site-packages", "/dist-packages"};
     char below[64];
     for (size_t i = 0; i < 2; i++) {
-        const char *at = s->package != NULL ? strstr(directory, sites[i]) : NULL;
+        const char *at = s->library->wheel[0] != '\0' ? strstr(directory, sites[i]) : NULL;
         if (at == NULL) {
             continue;
         }
@@ -239,7 +239,7 @@ static bool try_wheels(search *s, const char *directory)
         if (try_directory(s, directory, length, below)) {
             return true;
         }
-        snprintf(below, sizeof(below), "/nvidia/%s/lib", s->package);
+        snprintf(below, sizeof(below), "/nvidia/%s/lib", s->library->wheel);
         if (try_directory(s, directory, length, below)) {
             return true;
         }
@@ -344,7 +344,7 @@ static bool try_toolkits(search *s)
     if (try_environment(s, "CONDA_PREFIX", "/lib")) {
         return true;
     }
-    if (s->package == NULL) {
+    if (s->library->wheel[0] == '\0') {
         return try_rocm(s);
     }
     for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
@@ -393,9 +393,9 @@ static bool search_all(search *s, const char *named, const object *caller, const
 static bool find_self(char *out_path, size_t size, struct stat *out_facts)
 {
     union {
-        bool (*function)(int, const void *, char *, size_t);
+        bool (*function)(const char *);
         const void *address;
-    } here = {kn_find_nvrtc};
+    } here = {kn_find_is_shim};
     const struct link_map *map = find_map(here.address);
     if (map == NULL) {
         return false;
@@ -427,28 +427,15 @@ static bool find_library(search *s, const char *named, const void *caller)
     return search_all(s, named, &called_from, &program);
 }
 
-bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size)
+bool kn_find_library(const kn_library *library, int major, const void *caller, char *out_path,
+                     size_t size)
 {
-    search s = {.major = major, .package = "cuda_nvrtc", .out_path = out_path, .size = size};
-    snprintf(s.name, sizeof(s.name), "libnvrtc.so.%d", major);
-    snprintf(s.chosen, sizeof(s.chosen), "KILN_NVRTC_%d", major);
-    return find_library(&s, "KILN_NVRTC_LIBRARY", caller);
-}
-
-bool kn_find_nvjitlink(int major, const void *caller, char *out_path, size_t size)
-{
-    search s = {.major = major, .package = "nvjitlink", .out_path = out_path, .size = size};
-    snprintf(s.name, sizeof(s.name), "libnvJitLink.so.%d", major);
-    snprintf(s.chosen, sizeof(s.chosen), "KILN_NVJITLINK_%d", major);
-    return find_library(&s, "KILN_NVJITLINK_LIBRARY", caller);
-}
-
-bool kn_find_hiprtc(int major, bool inside, const void *caller, char *out_path, size_t size)
-{
-    search s = {.major = major, .package = NULL, .out_path = out_path, .size = size};
-    snprintf(s.name, sizeof(s.name), "%s.so.%d", inside ? "libamdhip64" : "libhiprtc", major);
-    snprintf(s.chosen, sizeof(s.chosen), "KILN_%s_%d", inside ? "HIP" : "HIPRTC", major);
-    return find_library(&s, inside ? "KILN_HIP_LIBRARY" : "KILN_HIPRTC_LIBRARY", caller);
+    search s = {.library = library, .major = major, .out_path = out_path, .size = size};
+    char named[32];
+    snprintf(s.name, sizeof(s.name), "%s.so.%d", library->stem, major);
+    snprintf(s.chosen, sizeof(s.chosen), "KILN_%s_%d", library->variable, major);
+    snprintf(named, sizeof(named), "KILN_%s_LIBRARY", library->variable);
+    return find_library(&s, named, caller);
 }
 
 bool kn_find_core(char *out_path, size_t size)

@@ -5,25 +5,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "compilers/libraries.h"
+
 #define KN_FIND_PATH 4096
 #define KN_CORE "libkiln-interpose.so"
 
-/* Finds libnvrtc.so.MAJOR as the loader would for the code at `caller`, this library left out, and
- * those of other installations of kiln's:
- * $KILN_NVRTC_LIBRARY; one that is mapped already, as a second dlopen(3) would get; the RPATH of
+/* Finds STEM.so.MAJOR of a library as the loader would for the code at `caller`, this library left
+ * out, and those of other installations of kiln's:
+ * $KILN_VARIABLE_LIBRARY; one that is mapped already, as a second dlopen(3) would get; the RPATH of
  * the caller and of the program; for a module of a Python package, the NVIDIA wheels next to it;
- * $LD_LIBRARY_PATH; the caller's RUNPATH; $KILN_NVRTC_MAJOR, which `kiln exec` sets; the loader's
- * cache and default directories; $CONDA_PREFIX, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda. False if
- * there is none. Threads: any. Blocks: disk. */
-bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size);
-
-/* As kn_find_nvrtc for libnvJitLink.so.MAJOR, $KILN_NVJITLINK_LIBRARY and $KILN_NVJITLINK_MAJOR. */
-bool kn_find_nvjitlink(int major, const void *caller, char *out_path, size_t size);
-
-/* As kn_find_nvrtc for libhiprtc.so.MAJOR, $KILN_HIPRTC_LIBRARY and $KILN_HIPRTC_MAJOR; `inside`:
- * for libamdhip64.so.MAJOR, $KILN_HIP_LIBRARY and $KILN_HIP_MAJOR. Instead of toolkits of CUDA's,
- * those below $ROCM_PATH, $HIP_PATH and /opt/rocm. */
-bool kn_find_hiprtc(int major, bool inside, const void *caller, char *out_path, size_t size);
+ * $LD_LIBRARY_PATH; the caller's RUNPATH; $KILN_VARIABLE_MAJOR, which `kiln exec` sets; the
+ * loader's cache and default directories; $CONDA_PREFIX; $CUDA_PATH, $CUDA_HOME and
+ * /usr/local/cuda, or $ROCM_PATH, $HIP_PATH and /opt/rocm. False if there is none. Threads: any.
+ * Blocks: disk. */
+bool kn_find_library(const kn_library *library, int major, const void *caller, char *out_path,
+                     size_t size);
 
 /* The core, which lies in the directory of this library or program, or one or two above it. False
  * where it cannot be read. Blocks: disk. */

@@ -1,6 +1,6 @@
 /* libhiprtc.so.5 to .7 of kiln, and libkiln-hiprtc.so.5 and .6, which stand before the hipRTC that
  * is in HIP's runtime (libamdhip64.so, up to ROCm 6): hipRTC's functions, each of which goes to the
- * core that answers from the cache, or to the real library. See front.c. */
+ * core that answers from the cache, or to the real library. See nvrtc.c. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,10 +14,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define NO_LIBRARY 11 /* HIPRTC_ERROR_INTERNAL_ERROR */
-
-#ifndef KN_HIPRTC_IS_INSIDE
-#define KN_HIPRTC_IS_INSIDE 0
-#endif
 
 static struct {
     pthread_once_t chosen;
@@ -72,14 +68,14 @@ static void choose_hiprtc_table(void)
         void *object;
         kn_interpose_hiprtc_fn *function;
     } entry = {NULL};
-    if (!kn_find_hiprtc(KN_HIPRTC_MAJOR, KN_HIPRTC_IS_INSIDE != 0, atomic_load(&front.caller),
-                        front.path, sizeof(front.path))) {
+    if (!kn_find_library(&kn_libraries[KN_SHIM], KN_SHIM_MAJOR, atomic_load(&front.caller),
+                         front.path, sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
     front.about =
-        (kn_hiprtc_real){front.path, KN_HIPRTC_IS_INSIDE != 0 ? KN_HIPRTC_INSIDE : KN_HIPRTC_APART,
-                         open_real_hiprtc, KN_HIPRTC_MAJOR};
+        (kn_hiprtc_real){front.path, KN_SHIM == KN_LIBRARY_hip ? KN_HIPRTC_INSIDE : KN_HIPRTC_APART,
+                         open_real_hiprtc, KN_SHIM_MAJOR};
     entry.object = kn_enter_core(KN_INTERPOSE_HIPRTC);
     front.table = entry.object != NULL ? entry.function(&front.about) : NULL;
     if (front.table == NULL) {

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compilers/libraries.h"
+
 enum { CALL_MAX = 512 << 20, LIST_MAX = 1 << 20, NO_LIBRARY = 1000 };
 
 /* NVRTC's calls, or hipRTC's, which are the same. */
@@ -26,35 +28,13 @@ typedef struct rtc_table {
     int (*destroy)(void **);
 } rtc_table;
 
-enum { LIBRARIES_MAX = 6 };
-
-/* A compiler by the first string of a call. */
+/* A compiler by the first string of a call: the id of its library. */
 typedef struct rtc_kind {
-    const char *name, *prefix;
-    const char
-        *libraries[LIBRARIES_MAX]; /* in the order in which they are tried: the newest first */
-    const char *absent;
     bool tried, there;
     rtc_table table;
 } rtc_kind;
 
-/* What a program called in HIP's runtime is kiln's library before it: the runtime itself would
- * answer by its own handle. Where the place that was recorded has no compiler the other one has. */
-#define APART "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"
-#define INSIDE "libkiln-hiprtc.so.6", "libkiln-hiprtc.so.5"
-static const char no_hiprtc[] =
-    "there is no libhiprtc.so.5 to .7, nor a libamdhip64.so.5 or .6 with hipRTC in it";
-static rtc_kind rtc_kinds[] = {
-    {.name = "nvrtc",
-     .prefix = "nvrtc",
-     .libraries = {"libnvrtc.so.13", "libnvrtc.so.12"},
-     .absent = "there is no libnvrtc.so.13 nor .12"},
-    {.name = "hiprtc", .prefix = "hiprtc", .libraries = {APART, INSIDE}, .absent = no_hiprtc},
-    {.name = "hiprtc-runtime",
-     .prefix = "hiprtc",
-     .libraries = {INSIDE, APART},
-     .absent = no_hiprtc},
-};
+static rtc_kind rtc_kinds[KN_LIBRARIES];
 
 /* --- the library ------------------------------------------------------------------------------ */
 
@@ -67,31 +47,43 @@ static bool find_function(void *library, const char *prefix, const char *name, v
     return address != NULL;
 }
 
-static bool open_library(const rtc_kind *kind, rtc_table *out)
+/* The newest. What a program called in HIP's runtime is kiln's library before it: the runtime
+ * itself would answer by its own handle. */
+static void *open_newest(const kn_library *row)
 {
+    char name[64];
     void *library = NULL;
-    for (size_t i = 0; library == NULL && i < LIBRARIES_MAX && kind->libraries[i] != NULL; i++) {
-        library = dlopen(kind->libraries[i], RTLD_NOW);
+    for (int major = row->last; library == NULL && major >= row->first; major--) {
+        (void)snprintf(name, sizeof(name), "%s.so.%d", row->shim, major);
+        library = dlopen(name, RTLD_NOW);
     }
-    return library != NULL && find_function(library, kind->prefix, "CreateProgram", &out->create) &&
-           find_function(library, kind->prefix, "AddNameExpression", &out->add_expression) &&
-           find_function(library, kind->prefix, "CompileProgram", &out->compile) &&
-           find_function(library, kind->prefix, "GetProgramLogSize", &out->log_size) &&
-           find_function(library, kind->prefix, "GetProgramLog", &out->log) &&
-           find_function(library, kind->prefix, "DestroyProgram", &out->destroy);
+    return library;
 }
 
-static rtc_kind *find_rtc_kind(const char *name)
+/* Where the place that was recorded has no compiler, another one with its calls may have. */
+static bool open_library(const kn_library *recorded, rtc_table *out)
 {
-    for (size_t i = 0; i < sizeof(rtc_kinds) / sizeof(rtc_kinds[0]); i++) {
-        rtc_kind *kind = &rtc_kinds[i];
-        if (strcmp(kind->name, name) == 0) {
-            kind->there = kind->tried ? kind->there : open_library(kind, &kind->table);
-            kind->tried = true;
-            return kind;
+    const char *prefix = recorded->prefix;
+    void *library = open_newest(recorded);
+    for (int i = 0; library == NULL && i < KN_LIBRARIES; i++) {
+        if (strcmp(kn_libraries[i].api, recorded->api) == 0) {
+            library = open_newest(&kn_libraries[i]);
         }
     }
-    return NULL;
+    return library != NULL && find_function(library, prefix, "CreateProgram", &out->create) &&
+           find_function(library, prefix, "AddNameExpression", &out->add_expression) &&
+           find_function(library, prefix, "CompileProgram", &out->compile) &&
+           find_function(library, prefix, "GetProgramLogSize", &out->log_size) &&
+           find_function(library, prefix, "GetProgramLog", &out->log) &&
+           find_function(library, prefix, "DestroyProgram", &out->destroy);
+}
+
+static const rtc_kind *open_kind(const kn_library *row)
+{
+    rtc_kind *kind = &rtc_kinds[row - kn_libraries];
+    kind->there = kind->tried ? kind->there : open_library(row, &kind->table);
+    kind->tried = true;
+    return kind;
 }
 
 /* --- input and output ------------------------------------------------------------------------- */
@@ -238,14 +230,23 @@ static bool make_program(const rtc_table *rtc, call_reader *from)
     return good;
 }
 
+static bool answer_absent(const kn_library *row)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "there is no %s.so.%d to .%d", row->stem, row->first,
+                   row->last);
+    return write_answer(NO_LIBRARY, text);
+}
+
 static bool make_call(char *bytes, size_t size)
 {
     call_reader from = {.at = bytes, .end = bytes + size};
-    const rtc_kind *kind = find_rtc_kind(take_string(&from));
-    if (kind == NULL) {
+    const kn_library *row = kn_library_find(take_string(&from));
+    if (row == NULL) {
         return write_answer(NO_LIBRARY, "calls of this kind are not known");
     }
-    return kind->there ? make_program(&kind->table, &from) : write_answer(NO_LIBRARY, kind->absent);
+    const rtc_kind *kind = open_kind(row);
+    return kind->there ? make_program(&kind->table, &from) : answer_absent(row);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "compilers/hiprtc_options.h"
+#include "compilers/libraries.h"
 #include "compilers/nvrtc_options.h"
 
 static const char replaying[] = "replaying a program's calls";
@@ -15,8 +16,7 @@ static const char replaying[] = "replaying a program's calls";
 /* What a compiler's calls look like. */
 typedef struct call_kind {
     kn_door door;
-    const char *name;     /* the first string of a call */
-    const char *runtime;  /* ... of a program that called the compiler in HIP's runtime */
+    kn_library_id library;
     const char *language; /* in messages */
     const char *prefix;   /* of targets */
     kn_call_option_fn *read_option;
@@ -73,14 +73,13 @@ static const char *choose_processor(const char *recorded, const char *asked, cha
 
 static const call_kind call_kinds[] = {
     {.door = KN_DOOR_NVRTC,
-     .name = "nvrtc",
+     .library = KN_LIBRARY_nvrtc,
      .language = "CUDA",
      .prefix = "cuda:",
      .read_option = kn_nvrtc_option_read,
      .choose = choose_architecture},
     {.door = KN_DOOR_HIPRTC,
-     .name = "hiprtc",
-     .runtime = "hiprtc-runtime",
+     .library = KN_LIBRARY_hiprtc,
      .language = "HIP",
      .prefix = "hip:",
      .read_option = kn_hiprtc_option_read,
@@ -159,10 +158,10 @@ static bool append_option(option_walk *walk, const char *const *options, size_t 
 static bool append_call(const kn_replay_program *program, option_walk *walk)
 {
     const kn_recorded *recorded = &program->recorded;
-    const bool runtime =
-        walk->kind->runtime != NULL && (recorded->flags & KN_RECORDED_RUNTIME) != 0;
+    const bool inside =
+        walk->kind->library == KN_LIBRARY_hiprtc && (recorded->flags & KN_RECORDED_RUNTIME) != 0;
     kn_strbuf *out = walk->out;
-    append_string(out, runtime ? walk->kind->runtime : walk->kind->name);
+    append_string(out, kn_libraries[inside ? KN_LIBRARY_hip : walk->kind->library].id);
     append_string(out, program->tree);
     append_string(out, recorded->folder);
     append_string(out, program->name != NULL ? program->name : "");

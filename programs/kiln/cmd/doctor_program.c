@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/out.h"
+#include "compilers/libraries.h"
 #include "exec/audit.h"
 #include "exec/child.h"
 #include "exec/environment.h"
@@ -28,44 +29,29 @@ typedef struct compiler_kind {
     const char *fix;
 } compiler_kind;
 
+#define NOT_INTERPOSED "kiln exec does not stand under it"
+#define OWN_CACHE "rely on the program's own cache"
+
+#define KN_KNOWN_LIBRARY(...) {__VA_ARGS__},
+#define KN_KNOWN_PROGRAM(...) {__VA_ARGS__},
+#define KN_KNOWN_LAYER(id, file, name, why, fix)                                                   \
+    {file, name, #id, "kiln's layer for it is not installed", "install the whole package kiln"},
 static const compiler_kind kinds[] = {
-    {"libnvrtc", "NVRTC", "nvrtc", "it is opened by its absolute path",
-     "start the program with kiln exec --audit"},
-    {"libnvJitLink", "nvJitLink", "nvjitlink", "it is opened by its absolute path",
-     "start the program with kiln exec --audit"},
-    {"libnvvm", "libNVVM", NULL, "kiln exec does not stand under it",
-     "rely on the program's own cache"},
-    {"libcuda", "CUDA driver", NULL, "it compiles PTX itself",
-     "keep the driver's own cache: CUDA_CACHE_PATH on a directory that lasts"},
-    {"libhiprtc", "hipRTC", "hiprtc", "it is opened by its absolute path",
-     "start the program with kiln exec --audit"},
-    {"libkiln-hiprtc", "hipRTC", "hiprtc", "", ""},
-    {"libamdhip64", "HIP runtime", "hiprtc",
-     "kiln stands before its hipRTC alone, for programs linked with it",
-     "where no compile is counted, have the program load libhiprtc.so"},
-    {"libOpenCL", "OpenCL", "opencl", "kiln's layer for it is not installed",
-     "install the whole package kiln"},
-    {"libvulkan", "Vulkan", "vulkan", "kiln's layer for it is not installed",
-     "install the whole package kiln"},
-    {"libze_loader", "Level Zero", NULL, "kiln exec does not stand under it",
-     "rely on the driver's own cache"},
-    {"ptxas", "ptxas", "ptxas", "it is started by its absolute path",
-     "name kiln's in the program's settings: kiln exec --print"},
-    {"nvcc", "nvcc", NULL, "kiln exec does not stand under it", "rely on the program's own cache"},
+#include "compilers/known.def"
 };
+#undef KN_KNOWN_LIBRARY
+#undef KN_KNOWN_PROGRAM
+#undef KN_KNOWN_LAYER
 
 /* A layer is installed, and the loader has not opened it. */
+#define KN_KNOWN_LIBRARY(...)
+#define KN_KNOWN_PROGRAM(...)
+#define KN_KNOWN_LAYER(id, file, name, why, fix) {file, name, #id, why, fix},
 static const compiler_kind unlayered[] = {
-    {"libOpenCL", "OpenCL", "opencl",
-     "it opened no layer: it knows none, or nothing was asked of it",
-     "let the program find a loader with layers first (LD_LIBRARY_PATH): ocl-icd 2.3 or newer, "
-     "Khronos' of 2020 or newer"},
-    {"libvulkan", "Vulkan", "vulkan", "it opened no layer: no instance was made",
-     "use Vulkan in the run"},
+#include "compilers/known.def"
 };
 
-static const compiler_kind other = {"", "compiler", NULL, "kiln exec does not stand under it",
-                                    "rely on the program's own cache"};
+static const compiler_kind other = {"", "compiler", NULL, NOT_INTERPOSED, OWN_CACHE};
 
 static const char *file_of(const char *path)
 {
@@ -73,26 +59,55 @@ static const char *file_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static const compiler_kind *find_kind(const compiler_kind *rows, size_t count, const char *path)
+static bool starts_with(const char *text, const char *start)
 {
-    const char *file = file_of(path);
-    for (size_t i = 0; i < count; i++) {
-        if (strncmp(file, rows[i].file, strlen(rows[i].file)) == 0) {
-            return &rows[i];
-        }
-    }
-    return &other;
+    return strncmp(text, start, strlen(start)) == 0;
 }
 
-static const compiler_kind *library_kind(const program_findings *findings,
-                                         const exec_compiler *compiler)
+static compiler_kind find_kind(const compiler_kind *rows, size_t count, const char *file)
 {
-    const compiler_kind *kind = find_kind(kinds, sizeof(kinds) / sizeof(*kinds), compiler->path);
+    for (size_t i = 0; i < count; i++) {
+        if (starts_with(file, rows[i].file)) {
+            return rows[i];
+        }
+    }
+    return other;
+}
+
+/* An interposed library, or kiln's before one that keeps its own name. */
+static bool find_interposed(const char *file, compiler_kind *out)
+{
+    for (int i = 0; i < KN_LIBRARIES; i++) {
+        const kn_library *row = &kn_libraries[i];
+        *out = (compiler_kind){row->stem, row->name, row->api, "it is opened by its absolute path",
+                               "start the program with kiln exec --audit"};
+        if (!kn_library_keeps_name(row)) {
+            out->why = "kiln stands before its hipRTC alone, for programs linked with it";
+            out->fix = "where no compile is counted, have the program load libhiprtc.so";
+        }
+        if (starts_with(file, row->stem)) {
+            return true;
+        }
+        if (starts_with(file, row->shim)) {
+            *out = (compiler_kind){row->shim, kn_library_find(row->api)->name, row->api, "", ""};
+            return true;
+        }
+    }
+    return false;
+}
+
+static compiler_kind library_kind(const program_findings *findings, const exec_compiler *compiler)
+{
+    const char *file = file_of(compiler->path);
+    compiler_kind kind;
+    if (find_interposed(file, &kind)) {
+        return kind;
+    }
+    kind = find_kind(kinds, sizeof(kinds) / sizeof(*kinds), file);
     const bool has_layer =
-        (findings->environment.opencl_layer != NULL && strcmp(kind->name, "OpenCL") == 0) ||
-        (findings->environment.vulkan_layer != NULL && strcmp(kind->name, "Vulkan") == 0);
-    return has_layer ? find_kind(unlayered, sizeof(unlayered) / sizeof(*unlayered), compiler->path)
-                     : kind;
+        (findings->environment.opencl_layer != NULL && strcmp(kind.name, "OpenCL") == 0) ||
+        (findings->environment.vulkan_layer != NULL && strcmp(kind.name, "Vulkan") == 0);
+    return has_layer ? find_kind(unlayered, sizeof(unlayered) / sizeof(*unlayered), file) : kind;
 }
 
 /* Who answered, and if it was not kiln, why and what to do. */
@@ -105,7 +120,7 @@ typedef struct verdict {
 static bool is_idle(const program_findings *findings, const exec_compiler *row)
 {
     const char *own = findings->environment.libraries;
-    const char *what = library_kind(findings, row)->what;
+    const char *what = library_kind(findings, row).what;
     return strncmp(row->path, own, strlen(own)) == 0 && row->path[strlen(own)] == '/' &&
            (what == NULL || exec_report_door(&findings->report, what) == NULL);
 }
@@ -128,10 +143,10 @@ static const exec_trouble *find_trouble(const exec_report *report)
 
 static verdict judge_row(const program_findings *findings, const exec_compiler *row)
 {
-    const compiler_kind *kind = library_kind(findings, row);
+    const compiler_kind kind = library_kind(findings, row);
     const exec_report *report = &findings->report;
-    const exec_door *door = kind->what != NULL ? exec_report_door(report, kind->what) : NULL;
-    const exec_trouble *trouble = kind->what != NULL ? find_trouble(report) : NULL;
+    const exec_door *door = kind.what != NULL ? exec_report_door(report, kind.what) : NULL;
+    const exec_trouble *trouble = kind.what != NULL ? find_trouble(report) : NULL;
     if (door != NULL && row->is_ours) {
         return (verdict){door->answered > 0 ? "kiln" : "bypassed", "", ""};
     }
@@ -144,7 +159,7 @@ static verdict judge_row(const program_findings *findings, const exec_compiler *
     if (row->is_ours || row->is_requested) {
         return (verdict){"not asked", "", ""};
     }
-    return (verdict){"not kiln", kind->why, kind->fix};
+    return (verdict){"not kiln", kind.why, kind.fix};
 }
 
 /* --- printing --------------------------------------------------------------------------------- */
@@ -159,7 +174,7 @@ static bool print_program_text(cli_pool *pool, const program_findings *findings)
     size_t shown = 0;
     for (size_t i = 0; i < audit->count; i++) {
         const exec_compiler *row = &audit->compilers[i];
-        const char *cells[] = {pool_format(pool, "  %s", library_kind(findings, row)->name),
+        const char *cells[] = {pool_format(pool, "  %s", library_kind(findings, row).name),
                                judge_row(findings, row).answers,
                                pool_format(pool, "%zu", row->count), row->path};
         if (!is_idle(findings, row)) {
@@ -206,7 +221,7 @@ static bool print_program_json(cli_pool *pool, const program_findings *findings)
             continue;
         }
         json_t *row = json_object();
-        out_json_set(&row, "compiler", out_json_text(library_kind(findings, compiler)->name));
+        out_json_set(&row, "compiler", out_json_text(library_kind(findings, compiler).name));
         out_json_set(&row, "path", out_json_text(compiler->path));
         out_json_set(&row, "requested_by", out_json_text(compiler->requester));
         out_json_set(&row, "answers", out_json_text(judged.answers));

@@ -117,59 +117,25 @@ static char *find_program(cli_pool *pool, const char *name)
     return NULL;
 }
 
-/* One of the libraries that kiln stands in for. */
-typedef struct library_kind {
-    const char *stem, *folder, *variable;
-    const char *front;   /* the stem of kiln's, where it has another name */
-    const char *package; /* of NVIDIA's wheels; NULL: in none */
-    const char *prefix;  /* of the functions that kiln's must have all of */
-    const char *needed;  /* a function without which it is another library; NULL: none */
-    int first, last;     /* major versions */
-    bool (*find)(int major, const void *caller, char *out_path, size_t size);
-} library_kind;
-
-static bool find_hiprtc_apart(int major, const void *caller, char *out_path, size_t size)
-{
-    return kn_find_hiprtc(major, false, caller, out_path, size);
-}
-
-static bool find_hiprtc_inside(int major, const void *caller, char *out_path, size_t size)
-{
-    return kn_find_hiprtc(major, true, caller, out_path, size);
-}
-
 /* A library that was found, and the one of kiln's that stands in for it. */
 typedef struct found_library {
     int major;
     const char *real, *front;
 } found_library;
 
-/* Each has new functions with its releases, documented or not: a library with one that kiln's lacks
- * is left alone. HIP's runtime has hipRTC's functions up to ROCm 6; kiln's library before it has
- * them alone, and its own name. */
-static const library_kind kinds[] = {
-    {"libnvrtc", "nvrtc", "NVRTC", NULL, "cuda_nvrtc", "nvrtc", NULL, 12, 13, kn_find_nvrtc},
-    {"libnvJitLink", "nvjitlink", "NVJITLINK", NULL, "nvjitlink", "nvJitLink", NULL, 12, 13,
-     kn_find_nvjitlink},
-    {"libhiprtc", "hiprtc", "HIPRTC", NULL, NULL, "hiprtc", NULL, 5, 7, find_hiprtc_apart},
-    {"libamdhip64", "hip", "HIP", "libkiln-hiprtc", NULL, "hiprtc", "hiprtcCreateProgram", 5, 6,
-     find_hiprtc_inside},
-};
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
-
-static char *find_real(cli_pool *pool, const library_kind *kind, const exec_sites *sites, int major)
+static char *find_real(cli_pool *pool, const kn_library *kind, const exec_sites *sites, int major)
 {
     char path[KN_FIND_PATH];
-    if (kind->package != NULL) {
+    if (kind->wheel[0] != '\0') {
         const char *const wheels[] = {
             pool_format(pool, "nvidia/cu%d/lib/%s.so.%d", major, kind->stem, major),
-            pool_format(pool, "nvidia/%s/lib/%s.so.%d", kind->package, kind->stem, major)};
+            pool_format(pool, "nvidia/%s/lib/%s.so.%d", kind->wheel, kind->stem, major)};
         char *wheel = exec_site_find(pool, sites, wheels, 2);
         if (wheel != NULL) {
             return wheel;
         }
     }
-    return kind->find(major, NULL, path, sizeof(path)) ? copy_text(pool, path) : NULL;
+    return kn_find_library(kind, major, NULL, path, sizeof(path)) ? copy_text(pool, path) : NULL;
 }
 
 /* --- what is set ------------------------------------------------------------------------------ */
@@ -228,7 +194,7 @@ static const char *append_element(cli_pool *pool, const char *list, const char *
     return pool_format(pool, "%s%s%s", list, list[0] != '\0' ? ":" : "", element);
 }
 
-static bool add_front(cli_pool *pool, exec_environment *environment, const library_kind *kind,
+static bool add_front(cli_pool *pool, exec_environment *environment, const kn_library *kind,
                       const found_library *library, front_lists *lists)
 {
     const char *folder = host_folder_of(pool, library->front);
@@ -237,7 +203,7 @@ static bool add_front(cli_pool *pool, exec_environment *environment, const libra
     }
     const char *path = exec_preload_path(pool, environment->libraries, library->front);
     lists->preload = path != NULL ? append_element(pool, lists->preload, path) : NULL;
-    if (kind->front == NULL) {
+    if (kn_library_keeps_name(kind)) {
         lists->path = append_element(pool, lists->path, folder);
     }
     return lists->preload != NULL && lists->path != NULL &&
@@ -247,27 +213,28 @@ static bool add_front(cli_pool *pool, exec_environment *environment, const libra
 }
 
 /* Those that are installed: a name that the program could not have loaded must not appear because
- * of kiln. */
-static bool find_library(cli_pool *pool, const library_kind *kind, const char *libraries,
+ * of kiln. Each has new functions with its releases, documented or not: a library with one that
+ * kiln's lacks is left alone. */
+static bool find_library(cli_pool *pool, const kn_library *kind, const char *libraries,
                          const exec_sites *sites, found_library *library)
 {
-    const char *stem = kind->front != NULL ? kind->front : kind->stem;
     library->real = find_real(pool, kind, sites, library->major);
-    library->front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->folder, library->major,
-                                 stem, library->major);
+    library->front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->id, library->major,
+                                 kind->shim, library->major);
     return library->real != NULL && library->front != NULL && host_exists(library->front) &&
-           (kind->needed == NULL || exec_exports_have(library->real, kind->needed)) &&
+           (kind->needs[0] == '\0' || exec_exports_have(library->real, kind->needs)) &&
            exec_exports_cover(library->front, library->real, kind->prefix);
 }
 
 static bool find_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
                         const exec_sites *sites, front_lists *lists)
 {
-    for (size_t i = 0; i < KINDS; i++) {
-        for (int major = kinds[i].first; major <= kinds[i].last; major++) {
+    for (int i = 0; i < KN_LIBRARIES; i++) {
+        const kn_library *kind = &kn_libraries[i];
+        for (int major = kind->first; major <= kind->last; major++) {
             found_library library = {.major = major};
-            if (find_library(pool, &kinds[i], libraries, sites, &library) &&
-                !add_front(pool, environment, &kinds[i], &library, lists)) {
+            if (find_library(pool, kind, libraries, sites, &library) &&
+                !add_front(pool, environment, kind, &library, lists)) {
                 return false;
             }
         }

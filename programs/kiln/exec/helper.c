@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
+#include "compilers/libraries.h"
 #include "exec/environment.h"
 
 extern char **environ;
@@ -343,9 +344,10 @@ static kiln_status judge_answer(const helper *one, const char *compiler, const c
     }
     if (code != 0) {
         exec_answer dropped;
+        const kn_library *library = kn_library_find(compiler);
         (void)read_outcome(one, name, &dropped, NULL); /* its line */
         (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, name, "%s returned %llu",
-                            strcmp(compiler, "nvrtc") == 0 ? "NVRTC" : "hipRTC",
+                            library != NULL ? kn_library_find(library->api)->name : compiler,
                             (unsigned long long)code);
         kiln_diag_set_log(diag, log, strlen(log));
         return KILN_E_COMPILE;

@@ -7,6 +7,7 @@
 
 #include "cli/host.h"
 #include "cli/out.h"
+#include "compilers/libraries.h"
 
 enum { FIELDS = 6, REPORT_LIMIT = 256 << 20 };
 enum { FIELD_WHAT, FIELD_ORIGIN, FIELD_TOOK, FIELD_SAVED, FIELD_NAME, FIELD_REASON };
@@ -252,15 +253,26 @@ static const exec_trouble *last_trouble(const exec_report *report)
 }
 
 /* Why a program that asked for nothing did not. */
-static const char *explain_silence(const exec_report *report)
+static const char *explain_silence(const exec_report *report, cli_pool *pool)
 {
+    const char *names = "";
+    for (int i = 0; names != NULL && i < KN_LIBRARIES; i++) {
+        if (kn_library_keeps_name(&kn_libraries[i])) {
+            names = pool_format(pool, "%s%s, ", names, kn_libraries[i].name);
+        }
+    }
+    if (names == NULL) {
+        return NULL;
+    }
     if (report->pyopencl) {
         return "pyopencl's own cache answers first: set PYOPENCL_NO_CACHE=1";
     }
     return report->binaries
                ? "this program loads OpenCL binaries that it keeps itself: it compiles nothing"
-               : "this program called none of NVRTC, nvJitLink, hipRTC, ptxas, OpenCL, Vulkan "
-                 "(run kiln doctor -- PROGRAM for what it loads)";
+               : pool_format(pool,
+                             "this program called none of %sptxas, OpenCL, Vulkan "
+                             "(run kiln doctor -- PROGRAM for what it loads)",
+                             names);
 }
 
 /* Why not all kernels were found, or "". */
@@ -287,7 +299,7 @@ const char *exec_report_verdict(const exec_report *report, cli_pool *pool)
     const uint64_t asked = exec_report_asked(report);
     const char *why = explain_rest(report, pool);
     if (asked == 0) {
-        return why == NULL || *why != '\0' ? why : explain_silence(report);
+        return why == NULL || *why != '\0' ? why : explain_silence(report, pool);
     }
     const char *saved =
         report->hits > 0 ? pool_format(pool, ", %s saved", time_of(pool, report->saved_ns)) : "";

@@ -368,7 +368,7 @@ static void a_call_of_hiprtc_is_for_any_processor(void **state)
     assert_string_equal(kiln_recording_use(recording, first)->door, "hiprtc");
     expect_call(recording, first, NULL, "hiprtc", options);
     expect_call(recording, first, "hip:gfx942", "hiprtc", other);
-    expect_call(recording, 1 - first, NULL, "hiprtc-runtime", other);
+    expect_call(recording, 1 - first, NULL, "hip", other);
     assert_int_equal(kiln_recording_call(recording, first, "hip:native", &bytes, &size, NULL),
                      KILN_E_UNSUPPORTED);
     assert_int_equal(kiln_recording_call(recording, first, "cuda:sm_90", &bytes, &size, NULL),

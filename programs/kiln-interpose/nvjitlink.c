@@ -1,6 +1,6 @@
 /* libnvJitLink.so.12 and libnvJitLink.so.13 of kiln: nvJitLink's functions under the names of all
  * releases, each of which goes to the core that answers from the cache, or to the real library if
- * the core is unavailable or KILN_DISABLE is set. See front.c. */
+ * the core is unavailable or KILN_DISABLE is set. See nvrtc.c. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -56,7 +56,7 @@ static void bind_release(kn_jitlink_calls *calls, const char *suffix)
 #undef X
 }
 
-/* See open_real in front.c. */
+/* See open_real in nvrtc.c. */
 static void open_library(void)
 {
     front.library = kn_enter_library(front.path);
@@ -155,12 +155,12 @@ static const kn_jitlink_table *open_link_core(void)
 static void choose_link_table(void)
 {
     front.table = &plain;
-    if (!kn_find_nvjitlink(KN_JITLINK_MAJOR, atomic_load(&front.caller), front.path,
-                           sizeof(front.path))) {
+    if (!kn_find_library(&kn_libraries[KN_SHIM], KN_SHIM_MAJOR, atomic_load(&front.caller),
+                         front.path, sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
-    front.about = (kn_jitlink_real){front.path, KN_JITLINK_MAJOR, open_real_link};
+    front.about = (kn_jitlink_real){front.path, KN_SHIM_MAJOR, open_real_link};
     const kn_jitlink_table *core = open_link_core();
     front.table = core != NULL ? core : &plain;
 }

@@ -85,12 +85,12 @@ static const kn_nvrtc_table *open_core(void)
 
 static void choose_table(void)
 {
-    if (!kn_find_nvrtc(KN_NVRTC_MAJOR, atomic_load(&front.caller), front.path,
-                       sizeof(front.path))) {
+    if (!kn_find_library(&kn_libraries[KN_SHIM], KN_SHIM_MAJOR, atomic_load(&front.caller),
+                         front.path, sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
-    front.about = (kn_nvrtc_real){front.path, KN_NVRTC_MAJOR, open_real};
+    front.about = (kn_nvrtc_real){front.path, KN_SHIM_MAJOR, open_real};
     front.table = open_core();
     if (front.table == NULL) {
         front.table = open_real();
