@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-ROW = re.compile(r'^KN_STAGE\(\s*(\w+),\s*"([^"]+)",\s*(\w+),', re.M)
+ROW = re.compile(r'^KN_STAGE\(\s*(\w+),\s*"([^"]+)",\s*(\d+),\s*\w+,', re.M)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 #: Functions with a parameter that names a stage, and where in their arguments it is.
@@ -16,6 +16,9 @@ TAKES = re.compile(r"\b(\w+)\(((?:[^()]|\([^()]*\))*?\bconst char \*(?:stage|sta
 MACRO = re.compile(r"^#define (\w+) (.*)$", re.M)
 #: A row of a table of stages, and members that name one.
 TABLE = re.compile(r"\bkiln_stage \w+(?:\[\w*\])? = \{(.*?)\};", re.S)
+STAGE = re.compile(r"\b(?:kn_stage_|KN_STAGE_AT\()(\w+)\b")
+#: A revision that is not the row's.
+REVISION = re.compile(r"\bkn_stage_\w+,\s*\d")
 MEMBER = re.compile(r'\.stage = ("[^"]*"|\w+)')
 WRITTEN_OUT = "src/backends/fake/"
 
@@ -43,7 +46,7 @@ def arguments(text, start):
 
 class Tree:
     def __init__(self):
-        self.rows = {name: (identifier, code) for identifier, name, code in
+        self.rows = {name: (identifier, int(revision)) for identifier, name, revision in
                      ROW.findall((ROOT / "src/base/stages.def").read_text())}
         self.texts = {}
         for path in sorted(p for folder in ("src", "programs") for p in (ROOT / folder).rglob("*.[ch]")):
@@ -71,7 +74,7 @@ class Tree:
                 self.fail(path, text, at, f'the stage "{name}" is not in src/base/stages.def: add a row')
             elif path.startswith("src/") and not path.startswith(WRITTEN_OUT):
                 self.fail(path, text, at, f'the stage "{name}" is written out: use kn_stage_{self.rows[name][0]}')
-        self.seen.update(re.findall(r"\bkn_stage_(\w+)\b", expression))
+        self.seen.update(STAGE.findall(expression))
 
     def check_c(self):
         for path, text in self.texts.items():
@@ -87,7 +90,9 @@ class Tree:
                     self.judge(path, text, match.start(), row, macros)
             for match in MEMBER.finditer(text):
                 self.judge(path, text, match.start(), match.group(1), macros)
-            self.seen.update(re.findall(r"\bkn_stage_(\w+)\b", text) if not path.startswith("src/base/stages") else [])
+            self.seen.update(STAGE.findall(text) if not path.startswith("src/base/stages") else [])
+            for match in REVISION.finditer(text):
+                self.fail(path, text, match.start(), "a revision is written out: use KN_STAGE_AT")
 
     def check_python(self):
         """Stages of the package: the first argument of Recipe and of Entries."""
@@ -103,6 +108,8 @@ class Tree:
                     if first.value not in self.rows:
                         self.bad.append(f'{path.relative_to(ROOT)}:{node.lineno}: the stage "{first.value}" is not in '
                                         "src/base/stages.def: add a row")
+                    elif called == "Recipe" and getattr(node.args[1], "value", None) != self.rows[first.value][1]:
+                        self.bad.append(f"{path.relative_to(ROOT)}:{node.lineno}: its revision is not the row's")
 
     def check_rows(self):
         for name, (identifier, _) in self.rows.items():

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#define KN_STAGE(id, name, code, holds) const char kn_stage_##id[sizeof(name)] = name;
+#define KN_STAGE(id, name, ...) const char kn_stage_##id[sizeof(name)] = name;
 #include "base/stages.def"
 #undef KN_STAGE
 
 static const kn_stage_row rows[] = {
-#define KN_STAGE(id, name, code, holds) {kn_stage_##id, KN_STAGE_##code, holds},
+#define KN_STAGE(id, name, revision, code, holds) {kn_stage_##id, revision, KN_STAGE_##code, holds},
 #include "base/stages.def"
 #undef KN_STAGE
 };

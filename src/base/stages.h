@@ -5,12 +5,22 @@
 #define KILN_BASE_STAGES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/span.h"
 
-#define KN_STAGE(id, name, code, holds) extern const char kn_stage_##id[sizeof(name)];
+#define KN_STAGE(id, name, ...) extern const char kn_stage_##id[sizeof(name)];
 #include "base/stages.def"
 #undef KN_STAGE
+
+enum {
+#define KN_STAGE(id, name, revision, ...) KN_REVISION_##id = (revision),
+#include "base/stages.def"
+#undef KN_STAGE
+};
+
+/* Name and revision, where both are wanted: kiln_recipe_create(KN_STAGE_AT(tuning), ...). */
+#define KN_STAGE_AT(id) kn_stage_##id, KN_REVISION_##id
 
 /* What an entry of a stage is to the machine that loads it; see stages.def. */
 typedef enum kn_stage_code {
@@ -22,6 +32,7 @@ typedef enum kn_stage_code {
 
 typedef struct kn_stage_row {
     const char *name;
+    uint32_t revision;
     kn_stage_code code;
     const char *holds;
 } kn_stage_row;

@@ -17,7 +17,6 @@
 
 static const char building[] = "building an OpenCL program"; /* what fails without memory */
 
-#define STAGE_REVISION 2u
 #define SYSTEM_DIRS_MAX 8
 
 static kiln_status describe_device(const kn_opencl_request *request, cl_device_id device,
@@ -364,7 +363,7 @@ static kiln_status make_key(kn_opencl_request *request, kiln_diag *diag)
     const bool many = wish->link || wish->device_count > 1;
     kiln_status status =
         kiln_recipe_create(many ? kn_stage_opencl_programs : kn_stage_opencl_program,
-                           STAGE_REVISION, &request->recipe, diag);
+                           KN_REVISION_opencl_program, &request->recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(request->recipe, request->unit.info.target, diag);
     }

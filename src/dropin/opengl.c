@@ -142,7 +142,7 @@ static kiln_status make_recipe(request *r, kiln_diag *diag)
 {
     kn_identity_sink sink;
     char *modules = NULL;
-    kiln_status status = kiln_recipe_create(kn_stage_opengl_linked, 2, &r->recipe, diag);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(opengl_linked), &r->recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(r->recipe, r->facts.es ? "opengl-es" : "opengl", diag);
     }

@@ -85,7 +85,7 @@ static kiln_status bind_device(request *r, const kiln_vulkan_device *where, kiln
 }
 
 static kiln_status request_init(request *r, kiln_cache *cache, const kiln_vulkan_device *where,
-                                const char *stage, kiln_diag *diag)
+                                const char *stage, uint32_t revision, kiln_diag *diag)
 {
     memset(r, 0, sizeof(*r));
     kiln_vulkan_device room;
@@ -111,7 +111,7 @@ static kiln_status request_init(request *r, kiln_cache *cache, const kiln_vulkan
         status = bind_device(r, where, diag);
     }
     if (status == KILN_OK) {
-        status = kn_vulkan_recipe(&r->site, stage, 1, &r->recipe, diag);
+        status = kn_vulkan_recipe(&r->site, stage, revision, &r->recipe, diag);
     }
     if (status != KILN_OK) {
         request_deinit(r);
@@ -294,7 +294,7 @@ kiln_status kiln_vulkan_create_compute_pipelines(kiln_cache *cache,
                              "%zu pipelines, or a list is missing", count);
     }
     memset(out_pipelines, 0, count * sizeof(VkPipeline));
-    kiln_status status = request_init(&r, cache, device, kn_stage_vulkan_pipelines, diag);
+    kiln_status status = request_init(&r, cache, device, KN_STAGE_AT(vulkan_pipelines), diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -320,7 +320,7 @@ static kiln_status named_request(request *r, kiln_cache *cache, const kiln_vulka
         return kiln_diag_set(diag, KILN_E_INVALID, "name it after your program", "a pipeline cache",
                              "it has no name");
     }
-    kiln_status status = request_init(r, cache, device, kn_stage_vulkan_pipeline_cache, diag);
+    kiln_status status = request_init(r, cache, device, KN_STAGE_AT(vulkan_pipeline_cache), diag);
     if (status != KILN_OK) {
         return status;
     }

@@ -12,13 +12,15 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "base/stages.h"
 #include "base/strbuf.h"
 #include "kiln/status.h"
 #include "sys/file.h"
 
 /* Raised with the bytes, and when a scan finds more or stops where it went on: a source whose list
  * holds is not scanned again. */
-#define KN_MANIFEST_VERSION 7u
+#define KN_MANIFEST_VERSION ((uint32_t)KN_REVISION_headers)
+_Static_assert(KN_REVISION_headers == KN_REVISION_kiln_manifest, "one format");
 #define KN_MANIFEST_MAX_ROWS 500000u
 
 typedef enum kn_place_base {

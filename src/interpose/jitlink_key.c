@@ -9,8 +9,6 @@
 #include "compilers/variables.h"
 #include "interpose/tool.h"
 
-#define REVISION 1u
-
 /* --- options ---------------------------------------------------------------------------------- */
 
 /* nvJitLink's documentation, "Supported Link Options". Left out: -time, whose answer is never the
@@ -88,9 +86,10 @@ static const char *target_of(const kn_jitlink_link *link, char *out, size_t size
     return out;
 }
 
-static kiln_status begin_recipe(const char *stage, const char *target, kiln_recipe **out_recipe)
+static kiln_status begin_recipe(const char *stage, uint32_t revision, const char *target,
+                                kiln_recipe **out_recipe)
 {
-    kiln_status status = kiln_recipe_create(stage, REVISION, out_recipe, NULL);
+    kiln_status status = kiln_recipe_create(stage, revision, out_recipe, NULL);
     return status == KILN_OK ? kiln_recipe_set_target(*out_recipe, target, NULL) : status;
 }
 
@@ -113,7 +112,7 @@ kiln_status kn_jitlink_key_create(const kn_jitlink_link *link, const char *ident
                                   kiln_recipe **out_recipe)
 {
     char target[64];
-    kiln_status status = begin_recipe(kn_stage_nvjitlink_create,
+    kiln_status status = begin_recipe(KN_STAGE_AT(nvjitlink_create),
                                       target_of(link, target, sizeof(target)), out_recipe);
     if (status == KILN_OK) {
         status = add_link_text(*out_recipe, "nvjitlink", identity);
@@ -127,11 +126,12 @@ kiln_status kn_jitlink_key_create(const kn_jitlink_link *link, const char *ident
     return end_recipe(status, out_recipe);
 }
 
-static kiln_status begin_step(const kn_jitlink_link *link, const char *stage, unsigned release,
-                              kiln_recipe **out_recipe)
+static kiln_status begin_step(const kn_jitlink_link *link, const char *stage, uint32_t revision,
+                              unsigned release, kiln_recipe **out_recipe)
 {
     char target[64];
-    kiln_status status = begin_recipe(stage, target_of(link, target, sizeof(target)), out_recipe);
+    kiln_status status =
+        begin_recipe(stage, revision, target_of(link, target, sizeof(target)), out_recipe);
     if (status == KILN_OK) {
         status =
             kiln_recipe_add_bytes(*out_recipe, "before", &link->step, sizeof(link->step), NULL);
@@ -142,7 +142,7 @@ static kiln_status begin_step(const kn_jitlink_link *link, const char *stage, un
 kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_recipe)
 {
     const kn_jitlink_input *input = &link->inputs[link->input_count - 1];
-    kiln_status status = begin_step(link, kn_stage_nvjitlink_add, input->release, out_recipe);
+    kiln_status status = begin_step(link, KN_STAGE_AT(nvjitlink_add), input->release, out_recipe);
     if (status == KILN_OK) {
         status = kiln_recipe_add_u64(*out_recipe, "type", (uint64_t)input->type, NULL);
     }
@@ -158,13 +158,13 @@ kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_re
 kiln_status kn_jitlink_key_complete(const kn_jitlink_link *link, unsigned release,
                                     kiln_recipe **out_recipe)
 {
-    return end_recipe(begin_step(link, kn_stage_nvjitlink_complete, release, out_recipe),
+    return end_recipe(begin_step(link, KN_STAGE_AT(nvjitlink_complete), release, out_recipe),
                       out_recipe);
 }
 
 kiln_status kn_jitlink_key_version(const char *identity, kiln_recipe **out_recipe)
 {
-    kiln_status status = begin_recipe(kn_stage_kiln_nvjitlink, "portable", out_recipe);
+    kiln_status status = begin_recipe(KN_STAGE_AT(kiln_nvjitlink), "portable", out_recipe);
     if (status == KILN_OK) {
         status = add_link_text(*out_recipe, "nvjitlink", identity);
     }

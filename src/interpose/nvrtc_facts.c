@@ -10,8 +10,6 @@
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 
-#define FACTS_REVISION 1u
-
 static nvrtcResult ask_facts(const kn_nvrtc_real *library, kn_nvrtc_facts *out)
 {
     const kn_nvrtc_table *real = library->open();
@@ -33,7 +31,7 @@ static nvrtcResult ask_facts(const kn_nvrtc_real *library, kn_nvrtc_facts *out)
 static kiln_status make_facts_recipe(const kn_rtc_identity *identity, kiln_recipe **out_recipe)
 {
     kiln_recipe *recipe = NULL;
-    kiln_status status = kiln_recipe_create(kn_stage_nvrtc_facts, FACTS_REVISION, &recipe, NULL);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(nvrtc_facts), &recipe, NULL);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, "portable", NULL);
     }

@@ -24,7 +24,6 @@
 #include "sys/env.h"
 #include "sys/file.h"
 
-#define STAGE_REVISION 1u
 enum { INPUT_LIMIT = 256 << 20 };
 enum { PART_CODE = 0, PART_OUT = 1, PART_ERRORS = 2, PART_NAME = 3, PART_TIMES = 4 };
 
@@ -358,8 +357,7 @@ static bool make_recipe(ptxas_call *call, kiln_cache *cache)
                     "ptxas: the real one is not an ELF program");
         return false;
     }
-    kiln_status status =
-        kiln_recipe_create(kn_stage_ptxas_cubin, STAGE_REVISION, &call->recipe, &diag);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(ptxas_cubin), &call->recipe, &diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(call->recipe, call->line.target, &diag);
     }

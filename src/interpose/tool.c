@@ -22,7 +22,6 @@
 #include "sys/elf.h"
 #include "sys/file.h"
 
-#define DIGEST_REVISION 1u
 enum { TOOL_LIMIT = 1 << 30, EXIT_NOT_EXECUTABLE = 126 };
 
 /* --- naming ----------------------------------------------------------------------------------- */
@@ -31,7 +30,7 @@ static kiln_status make_digest_recipe(const char *path, const kn_file_facts *fac
                                       kiln_recipe **out_recipe)
 {
     kiln_recipe *recipe = NULL;
-    kiln_status status = kiln_recipe_create(kn_stage_kiln_tool, DIGEST_REVISION, &recipe, NULL);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_tool), &recipe, NULL);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, "portable", NULL);
     }

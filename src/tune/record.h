@@ -8,8 +8,6 @@
 
 #include "base/span.h"
 
-#define KN_TUNE_REVISION 1u
-
 #define KN_TUNE_NAME_MAX 255u
 
 typedef struct kn_tune_record {

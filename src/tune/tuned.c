@@ -113,7 +113,7 @@ kiln_status kn_tune_recipe(const kiln_device *device, const kiln_kernel *kernel,
 {
     kiln_recipe *recipe = NULL;
     *out_recipe = NULL;
-    kiln_status status = kiln_recipe_create(kn_stage_tuning, KN_TUNE_REVISION, &recipe, diag);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(tuning), &recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, device->target.name, diag);
     }

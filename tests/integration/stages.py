@@ -41,11 +41,15 @@ def main():
             (root / path).write_text(text)
         # In src a name that is registered is not written out either.
         (root / "src/z.c").write_text('kiln_status s = kiln_recipe_create("headers", 1, &recipe, diag);\n')
+        (root / "src/y.c").write_text("kiln_status s = kiln_recipe_create(kn_stage_headers, 1, &recipe, diag);\n")
+        (root / "python/kiln/x.py").write_text('from kiln.recipe import Recipe\nrecipe = Recipe("cuda.jit", 77)\n')
         done = run(root)
         assert done.returncode == 1, done.stdout
         for path in WAYS:
             assert f"{path}:" in done.stdout and '"rogue.code"' in done.stdout, (path, done.stdout)
         assert "src/z.c:1: " in done.stdout and "use kn_stage_headers" in done.stdout, done.stdout
+        # A revision stands in the row alone.
+        assert "src/y.c:1: a revision" in done.stdout and "x.py:2: its revision" in done.stdout, done.stdout
 
 
 main()

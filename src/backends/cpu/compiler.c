@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 static const kiln_stage stages[] = {
-    {.name = kn_stage_cpu_object, .revision = 5, .output = KILN_LANG_NONE, .takes_source = true},
+    {KN_STAGE_AT(cpu_object), .takes_source = true},
 };
 
 /* Variables through which distributions' wrappers change what a compiler does, and what gcc and GNU

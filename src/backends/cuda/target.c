@@ -117,14 +117,14 @@ const kiln_stage *kn_cuda_stages(void *instance, const kiln_target *target, kiln
                                  size_t *out_count)
 {
     static const kiln_stage to_cubin[] = {
-        {kn_stage_cuda_cubin, 4, KILN_LANG_CUBIN, true, false, false},
+        {KN_STAGE_AT(cuda_cubin), KILN_LANG_CUBIN, true, false, false},
     };
     static const kiln_stage to_ptx[] = {
-        {kn_stage_cuda_ptx, 4, KILN_LANG_PTX, true, true, false},
-        {kn_stage_cuda_jit, 1, KILN_LANG_CUBIN, false, false, true},
+        {KN_STAGE_AT(cuda_ptx), KILN_LANG_PTX, true, true, false},
+        {KN_STAGE_AT(cuda_jit), KILN_LANG_CUBIN, false, false, true},
     };
     static const kiln_stage from_ptx[] = {
-        {kn_stage_cuda_jit, 1, KILN_LANG_CUBIN, true, false, true},
+        {KN_STAGE_AT(cuda_jit), KILN_LANG_CUBIN, true, false, true},
     };
     (void)instance;
     const kn_cuda_target *wanted = (const kn_cuda_target *)target->handle;

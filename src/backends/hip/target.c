@@ -177,7 +177,7 @@ const kiln_stage *kn_hip_stages(void *instance, const kiln_target *target, kiln_
                                 size_t *out_count)
 {
     static const kiln_stage to_code_object[] = {
-        {kn_stage_hip_code, 2, KILN_LANG_NONE, true, false, false},
+        {KN_STAGE_AT(hip_code), KILN_LANG_NONE, true, false, false},
     };
     (void)instance;
     (void)target;

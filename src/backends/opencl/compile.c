@@ -14,12 +14,8 @@
 #include "sys/file.h"
 
 static const kiln_stage binary_stage = {
-    .name = kn_stage_opencl_binary,
-    .revision = 4,
-    .output = KILN_LANG_NONE,
-    .takes_source = true,
-    .portable = false,
-    .needs_device = true,
+    KN_STAGE_AT(opencl_binary), .output = KILN_LANG_NONE, .takes_source = true,
+    .portable = false,          .needs_device = true,
 };
 
 static const kn_opencl_unit *unit_of(const kn_opencl *cl, const kiln_target *target)

@@ -29,7 +29,8 @@ void kn_gl_target_destroy(void *instance, kiln_target *target)
 const kiln_stage *kn_gl_stages(void *instance, const kiln_target *target, kiln_language language,
                                size_t *out_count)
 {
-    static const kiln_stage stage = {kn_stage_opengl_program, 3, KILN_LANG_NONE, true, false, true};
+    static const kiln_stage stage = {KN_STAGE_AT(opengl_program), KILN_LANG_NONE, true, false,
+                                     true};
     const kn_gl *gl = (const kn_gl *)instance;
     *out_count = 0;
     if (language != KILN_LANG_GLSL || !target->has_device ||

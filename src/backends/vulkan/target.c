@@ -43,11 +43,11 @@ const kiln_stage *kn_vk_stages(void *instance, const kiln_target *target, kiln_l
                                size_t *out_count)
 {
     static const kiln_stage from_glsl[] = {
-        {kn_stage_vulkan_spirv, 3, KILN_LANG_SPIRV, true, true, false},
-        {kn_stage_vulkan_pipeline, 2, KILN_LANG_NONE, false, false, true},
+        {KN_STAGE_AT(vulkan_spirv), KILN_LANG_SPIRV, true, true, false},
+        {KN_STAGE_AT(vulkan_pipeline), KILN_LANG_NONE, false, false, true},
     };
     static const kiln_stage from_spirv[] = {
-        {kn_stage_vulkan_pipeline, 2, KILN_LANG_NONE, true, false, true},
+        {KN_STAGE_AT(vulkan_pipeline), KILN_LANG_NONE, true, false, true},
     };
     (void)instance;
     *out_count = 0;

@@ -19,7 +19,7 @@
 
 static kiln_status make_recipe(const char *name, kiln_recipe **out_recipe)
 {
-    kiln_status status = kiln_recipe_create(kn_stage_kiln_memo, 1, out_recipe, NULL);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_memo), out_recipe, NULL);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(*out_recipe, "memo", NULL);
     }

@@ -112,7 +112,7 @@ static kiln_status find_name(const kn_build *build, const kn_stage_run *run,
     kiln_source begin = build->source.source;
     kiln_recipe *recipe = NULL;
     begin.length = leading;
-    kiln_status status = kiln_recipe_create(kn_stage_kiln_precompile, 1, &recipe, NULL);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_precompile), &recipe, NULL);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, build->target->name, NULL);
     }

@@ -167,7 +167,7 @@ static bool describe_call(compute_call *call)
 {
     kn_layer_device *device = call->device;
     kiln_status status =
-        kn_vulkan_recipe(&device->site, kn_stage_vulkan_layer_pipelines, 1, &call->recipe, NULL);
+        kn_vulkan_recipe(&device->site, KN_STAGE_AT(vulkan_layer_pipelines), &call->recipe, NULL);
     for (uint32_t i = 0; i < call->count && status == KILN_OK; i++) {
         status = kn_contents_add_pipeline(&device->contents, &call->infos[i], call->recipe, NULL);
     }

@@ -107,7 +107,7 @@ static bool open_kept(kn_layer_kept *kept)
     if (!kept->opened) {
         kept->opened = true;
         kiln_status status =
-            kn_vulkan_recipe(kept->site, kn_stage_vulkan_layer_kept, 2, &kept->recipe, NULL);
+            kn_vulkan_recipe(kept->site, KN_STAGE_AT(vulkan_layer_kept), &kept->recipe, NULL);
         if (status == KILN_OK) {
             status =
                 kiln_recipe_add_text(kept->recipe, "program", kept->name, strlen(kept->name), NULL);

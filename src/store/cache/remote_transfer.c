@@ -321,7 +321,7 @@ static kiln_status list_recipe(const char *name, kiln_recipe **out_recipe, kiln_
     if (name == NULL || name[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "a list of entries", "it has no name");
     }
-    kiln_status status = kiln_recipe_create(kn_stage_kiln_list, 1, out_recipe, diag);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_list), out_recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(*out_recipe, KN_WIRE_TARGET, diag);
     }

@@ -41,7 +41,7 @@ kiln_status kn_dictionary_recipe(const void *content, size_t size, kiln_recipe *
 {
     kiln_recipe *recipe = NULL;
     *out_recipe = NULL;
-    kiln_status status = kiln_recipe_create(kn_stage_kiln_dictionary, 1, &recipe, diag);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_dictionary), &recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, KN_WIRE_TARGET, diag);
     }

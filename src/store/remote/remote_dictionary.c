@@ -58,7 +58,7 @@ const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key
 
 static kiln_status current_recipe(kiln_recipe **out_recipe, kiln_diag *diag)
 {
-    kiln_status status = kiln_recipe_create(kn_stage_kiln_dictionary_in_use, 1, out_recipe, diag);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_dictionary_in_use), out_recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(*out_recipe, KN_WIRE_TARGET, diag);
     }
