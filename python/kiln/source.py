@@ -13,11 +13,17 @@ from kiln._library import decode, encode, lib
 from kiln.errors import InvalidError
 
 
-_LANGUAGES = ("opencl-c", "cuda", "hip", "glsl", "spirv", "ptx", "cubin", "c")
+def _list_languages() -> list[str]:
+    """Those that a source may be in."""
+    names = []
+    while names[-1:] != ["unknown"]:
+        names.append(decode(lib.kiln_language_name(len(names) + 1)))
+    return [name for name in names[:-1] if name not in ("builtin", "fake")]
 
 
 def _unknown_language(language: object) -> InvalidError:
-    names = [name for name in _LANGUAGES if str(language).lower()[:3] == name[:3]] or _LANGUAGES
+    known = _list_languages()
+    names = [name for name in known if str(language).lower()[:3] == name[:3]] or known
     fix = f"did you mean {names[0]!r}?" if len(names) == 1 else f"they are {', '.join(names)}"
     return InvalidError("take a source", f"{language!r:.80} is not a language that kiln knows", fix)
 

@@ -127,6 +127,17 @@ bool kn_text_ends(const char *text, const char *suffix)
            memcmp(text + length - suffix_length, suffix, suffix_length) == 0;
 }
 
+bool kn_text_has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; at != NULL && (at = strstr(at, word)) != NULL; at += length) {
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool kn_text_has_outer_blanks(const char *text)
 {
     static const char blanks[] = " \t\n\v\f\r";

@@ -24,6 +24,8 @@ void kn_text_flatten(char *line);
 
 bool kn_text_starts(const char *text, const char *prefix);
 bool kn_text_ends(const char *text, const char *suffix);
+/* Whether a list with blanks between its words has this one; a list may be NULL. */
+bool kn_text_has_word(const char *list, const char *word);
 /* Whether it begins or ends with white space, which compilers take off a directory's name. */
 bool kn_text_has_outer_blanks(const char *text);
 

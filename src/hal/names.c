@@ -6,28 +6,21 @@
 
 #include "base/text.h"
 
-typedef struct language_row {
+static const struct {
     kiln_language language;
-    const char *name;
-    const char *suffix; /* of a file's name, or NULL */
-} language_row;
-
-static const language_row languages[] = {
-    {KILN_LANG_C, "c", ".c"},
-    {KILN_LANG_BUILTIN, "builtin", NULL},
-    {KILN_LANG_OPENCL_C, "opencl-c", ".cl"},
-    {KILN_LANG_CUDA, "cuda", ".cu"},
-    {KILN_LANG_HIP, "hip", ".hip"},
-    {KILN_LANG_GLSL, "glsl", ".comp"},
-    {KILN_LANG_GLSL, "glsl", ".glsl"},
-    {KILN_LANG_SPIRV, "spirv", ".spv"},
-    {KILN_LANG_PTX, "ptx", ".ptx"},
-    {KILN_LANG_CUBIN, "cubin", ".cubin"},
-    {KILN_LANG_FATBIN, "fatbin", ".fatbin"},
-    {KILN_LANG_FAKE, "fake", ".fake"},
+    const char *name, *ending, *other_ending;
+} languages[] = {
+#define KN_LANGUAGE(id, name, ending, other, ...) {KILN_LANG_##id, name, ending, other},
+#define KN_LANGUAGE_INTERNAL(id, name, ending, form) {KILN_LANG_##id, name, ending, NULL},
+#include "base/languages.def"
 };
 
 #define LANGUAGE_ROWS (sizeof(languages) / sizeof(languages[0]))
+
+static bool has_ending(const char *path, const char *ending)
+{
+    return ending != NULL && kn_text_ends(path, ending);
+}
 
 const char *kiln_language_name(kiln_language language)
 {
@@ -52,7 +45,7 @@ kiln_language kiln_language_parse(const char *name)
 kiln_language kiln_language_of_path(const char *path)
 {
     for (size_t i = 0; path != NULL && i < LANGUAGE_ROWS; i++) {
-        if (languages[i].suffix != NULL && kn_text_ends(path, languages[i].suffix)) {
+        if (has_ending(path, languages[i].ending) || has_ending(path, languages[i].other_ending)) {
             return languages[i].language;
         }
     }

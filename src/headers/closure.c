@@ -260,20 +260,6 @@ static bool find_in_packs(closure *c)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static bool is_text(kiln_language language)
-{
-    switch (language) {
-    case KILN_LANG_BUILTIN:
-    case KILN_LANG_SPIRV:
-    case KILN_LANG_PTX:
-    case KILN_LANG_CUBIN:
-    case KILN_LANG_FATBIN:
-        return false;
-    default:
-        return true;
-    }
-}
-
 static kiln_status walk_anew(closure *c, const kn_walk_shape *shape)
 {
     kn_walk_facts facts;
@@ -422,7 +408,7 @@ static kiln_status find_closure(closure *c, kiln_diag *diag)
 {
     kn_closure *view = &c->view;
     const kiln_source *source = c->request.source;
-    if (!is_text(source->language)) {
+    if (kn_closure_form(source->language) == KN_FORM_CODE) {
         return KILN_OK;
     }
     kn_closure_glance_options(source, &c->has_names, view->reason, sizeof view->reason);

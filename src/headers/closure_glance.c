@@ -9,9 +9,17 @@
 #include "headers/include_scan.h"
 #include "sys/file.h"
 
-bool kn_closure_raw_strings(const kiln_source *source)
+kn_source_form kn_closure_form(kiln_language language)
 {
-    return source->language == KILN_LANG_CUDA || source->language == KILN_LANG_HIP;
+    switch (language) {
+#define KN_LANGUAGE_INTERNAL(id, name, ending, form)                                               \
+    case KILN_LANG_##id:                                                                           \
+        return KN_FORM_##form;
+#define KN_LANGUAGE(id, name, ending, other, form, ...) KN_LANGUAGE_INTERNAL(id, name, ending, form)
+#include "base/languages.def"
+    default:
+        return KN_FORM_C;
+    }
 }
 
 static bool contains_text(kn_span text, const char *what)

@@ -17,8 +17,13 @@
 kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, kn_walk_facts *out_facts,
                             char *reason, size_t reason_size);
 
-/* Whether the language certainly has raw string literals. */
-bool kn_closure_raw_strings(const kiln_source *source);
+/* What the text of a language is (base/languages.def). */
+typedef enum kn_source_form { KN_FORM_C, KN_FORM_CXX, KN_FORM_CODE } kn_source_form;
+kn_source_form kn_closure_form(kiln_language language);
+static inline bool kn_closure_raw_strings(const kiln_source *source)
+{
+    return kn_closure_form(source->language) == KN_FORM_CXX;
+}
 
 /* Scans the text of the source alone: whether it names any file at all, whether it mentions the
  * name of its own file, and `reason` as above. */

@@ -440,3 +440,14 @@ void opt_print(const opt_spec *specs, FILE *file)
     print_rows(every_command, file);
     (void)fprintf(file, "  %-28s  %s\n", "-h, --help", "show this page");
 }
+
+bool opt_has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; at != NULL && (at = strstr(at, word)) != NULL; at += length) {
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -68,5 +68,7 @@ bool opt_parse_duration(const char *text, uint64_t *out_ns);
 
 /* The one of `names` (NULL at the end) that `text` is most likely a misspelling of, or NULL. */
 const char *opt_nearest(const char *const *names, const char *text);
+/* Whether a list with blanks between its words has this one. */
+bool opt_has_word(const char *list, const char *word);
 
 #endif

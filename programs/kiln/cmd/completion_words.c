@@ -84,20 +84,12 @@ static void print_stored(const cmd_context *context)
     kiln_cache_destroy(cache);
 }
 
-/* Of files: a table of C kernels is in none, and the toy language is for tests of kiln itself. */
 static void print_languages(const cmd_context *context)
 {
     (void)context;
-    for (int i = KILN_LANG_NONE + 1;; i++) {
-        const kiln_language language = (kiln_language)i;
-        const char *name = kiln_language_name(language);
-        if (kiln_language_parse(name) != language) {
-            return; /* there are no more */
-        }
-        if (language != KILN_LANG_BUILTIN && language != KILN_LANG_FAKE) {
-            (void)puts(name);
-        }
-    }
+#define KN_LANGUAGE(id, name, ...) (void)puts(name);
+#define KN_LANGUAGE_INTERNAL(...)
+#include "base/languages.def"
 }
 
 bool completion_words_print(const cmd_context *context, const char *name)

@@ -8,30 +8,40 @@
 
 static const size_t max_source = (size_t)64 << 20;
 
-/* What people call them. */
-static const char *const aliases[][2] = {
-    {"opencl", "opencl-c"}, {"cl", "opencl-c"},  {"openclc", "opencl-c"},
-    {"clc", "opencl-c"},    {"cu", "cuda"},      {"cuda-c", "cuda"},
-    {"cuda-c++", "cuda"},   {"comp", "glsl"},    {"vulkan", "glsl"},
-    {"opengl", "glsl"},     {"compute", "glsl"}, {"spv", "spirv"},
-    {"spir-v", "spirv"},    {"cpu", "c"},        {"c99", "c"},
+/* Those that a file may be in. */
+static const struct {
+    const char *name;
+    const char *aliases; /* what people call it */
+} languages[] = {
+#define KN_LANGUAGE(id, name, ending, other, form, backends, target, aliases) {name, aliases},
+#define KN_LANGUAGE_INTERNAL(...)
+#include "base/languages.def"
 };
+enum { LANGUAGES = sizeof(languages) / sizeof(*languages) };
+
+/* "it is c, cuda or ptx" */
+static void list_languages(const char *before, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", before);
+    for (size_t i = 0; i < LANGUAGES && used < size; i++) {
+        const char *comma = i == 0 ? " " : i + 1 < LANGUAGES ? ", " : " or ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", comma, languages[i].name);
+    }
+}
 
 void source_file_suggest(const char *name, char *text, size_t size)
 {
-    static const char *const names[] = {"c",     "opencl-c", "cuda",  "hip",    "glsl",
-                                        "spirv", "ptx",      "cubin", "fatbin", NULL};
+    const char *names[LANGUAGES + 1] = {NULL};
     const char *near = NULL;
-    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-        near = strcmp(aliases[i][0], name) == 0 ? aliases[i][1] : near;
+    for (size_t i = 0; i < LANGUAGES; i++) {
+        names[i] = languages[i].name;
+        near = opt_has_word(languages[i].aliases, name) ? names[i] : near;
     }
     near = near != NULL ? near : opt_nearest(names, name);
     if (near != NULL) {
         (void)snprintf(text, size, "did you mean %s?", near);
     } else {
-        (void)snprintf(text, size, "%s",
-                       "it is c, opencl-c, cuda, hip, glsl, spirv, ptx, cubin or "
-                       "fatbin");
+        list_languages("it is", text, size);
     }
 }
 
@@ -62,10 +72,10 @@ static kiln_status refuse_name(const char *path, kiln_diag *diag)
         return kiln_diag_set(diag, KILN_E_INVALID, "kiln run and kiln warm take manifests", path,
                              "is a manifest by its name, not a kernel file");
     }
-    return kiln_diag_set(
-        diag, KILN_E_INVALID,
-        "give --language c, opencl-c, cuda, hip, glsl, spirv, ptx, cubin or fatbin", path,
-        "its name does not say which language it is in");
+    char fix[160];
+    list_languages("give --language", fix, sizeof(fix));
+    return kiln_diag_set(diag, KILN_E_INVALID, fix, path,
+                         "its name does not say which language it is in");
 }
 
 kiln_status source_file_language(const char *language, const char *path,

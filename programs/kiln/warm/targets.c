@@ -21,14 +21,17 @@ char *targets_of_device(const kiln_device *device, cli_pool *pool)
 /* No device takes the language: a target that needs none does. */
 static kiln_status name_target(kiln_language language, kiln_diag *diag)
 {
-    const char *fix = language == KILN_LANG_CUDA   ? "name a target, as --target cuda:sm_90"
-                      : language == KILN_LANG_HIP  ? "name a target, as --target hip:gfx90a"
-                      : language == KILN_LANG_GLSL ? "name a target: --target vulkan:spirv"
-                      : language == KILN_LANG_C    ? "name a target, as --target cpu:native"
-                                                   : NULL;
+    const char *example = NULL;
+#define KN_LANGUAGE(id, name, ending, other, form, backends, target, ...)                          \
+    example = language == KILN_LANG_##id ? (target) : example;
+#define KN_LANGUAGE_INTERNAL(...)
+#include "base/languages.def"
+    char fix[64];
     char why[sizeof(diag->why)];
+    (void)snprintf(fix, sizeof(fix), "name a target, as --target %s",
+                   example != NULL ? example : "");
     (void)snprintf(why, sizeof(why), "%s", diag->why);
-    return fix == NULL
+    return example == NULL
                ? KILN_E_UNAVAILABLE
                : kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "choosing a device", "%s", why);
 }

@@ -1,6 +1,7 @@
 /* Recorded programs as items. */
 #include "warm/warm_recorded.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,24 +135,22 @@ kiln_status warm_recorded_adopt(warm_recorded *recorded, cli_targets *targets, c
 static bool may_be_for(const kiln_recorded_use *use, const char *target)
 {
     static const struct {
-        const char *backend;
         kiln_language language;
+        const char *backends;
     } rows[] = {
-        {"cuda", KILN_LANG_CUDA},       {"vulkan", KILN_LANG_GLSL},  {"opengl", KILN_LANG_GLSL},
-        {"opencl", KILN_LANG_OPENCL_C}, {"cpu", KILN_LANG_C},        {"vulkan", KILN_LANG_SPIRV},
-        {"opencl", KILN_LANG_SPIRV},    {"opengl", KILN_LANG_SPIRV}, {"cuda", KILN_LANG_PTX},
-        {"cuda", KILN_LANG_CUBIN},      {"cuda", KILN_LANG_FATBIN},  {"hip", KILN_LANG_HIP},
-        {"hip", KILN_LANG_CUDA},
+#define KN_LANGUAGE(id, name, ending, other, form, backends, ...) {KILN_LANG_##id, backends},
+#define KN_LANGUAGE_INTERNAL(...)
+#include "base/languages.def"
     };
-    const size_t length = strcspn(target, ":");
+    char backend[64];
     bool known = false;
+    (void)snprintf(backend, sizeof(backend), "%.*s", (int)strcspn(target, ":"), target);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (strlen(rows[i].backend) == length && memcmp(rows[i].backend, target, length) == 0) {
-            known = true;
-            if (rows[i].language == use->language) {
-                return true;
-            }
+        const bool taken = opt_has_word(rows[i].backends, backend);
+        if (taken && rows[i].language == use->language) {
+            return true;
         }
+        known = known || taken;
     }
     return !known; /* a backend that kiln does not bring is asked */
 }

@@ -84,20 +84,6 @@ static uint32_t to_u32(uint64_t value)
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* Whole words only: cl_khr_fp16 is not in "cl_khr_fp16_extra". */
-static bool has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; at != NULL && (at = strstr(at, word)) != NULL; at += length) {
-        bool starts = at == list || at[-1] == ' ';
-        bool ends = at[length] == ' ' || at[length] == '\0';
-        if (starts && ends) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* "OpenCL 3.0 PoCL HSTR..." -> 300; 0 for anything else. */
 static uint32_t parse_version(const char *text)
 {
@@ -182,7 +168,7 @@ static void put_uuid(const kn_opencl_api *api, cl_device_id device, const char *
                      char *text, size_t size)
 {
     unsigned char uuid[16] = {0};
-    if (size > 2 * sizeof(uuid) && has_word(extensions, "cl_khr_device_uuid") &&
+    if (size > 2 * sizeof(uuid) && kn_text_has_word(extensions, "cl_khr_device_uuid") &&
         api->clGetDeviceInfo(device, DEVICE_UUID_KHR, sizeof(uuid), uuid, NULL) == CL_SUCCESS) {
         kn_hex_encode(uuid, sizeof(uuid), text);
     }
@@ -246,10 +232,10 @@ kiln_status kn_opencl_unit_init(const kn_opencl_api *api, cl_platform_id platfor
     put_limits(api, device, info);
     put_uuid(api, device, extensions, info->uuid, sizeof(info->uuid));
     info->device_class = class_of(api, device, info->name);
-    info->fp16 = has_word(extensions, "cl_khr_fp16");
-    info->fp64 = has_word(extensions, "cl_khr_fp64") ||
+    info->fp16 = kn_text_has_word(extensions, "cl_khr_fp16");
+    info->fp64 = kn_text_has_word(extensions, "cl_khr_fp64") ||
                  device_u64(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
-    info->int8_dot = has_word(extensions, "cl_khr_integer_dot_product");
+    info->int8_dot = kn_text_has_word(extensions, "cl_khr_integer_dot_product");
     info->timestamps = true;
     name_target(info);
     unit->is_pocl = strcmp(info->platform, POCL_PLATFORM) == 0;
@@ -258,7 +244,7 @@ kiln_status kn_opencl_unit_init(const kn_opencl_api *api, cl_platform_id platfor
         unit->capability = device_u32(api, device, DEVICE_CAPABILITY_MAJOR_NV) * 10 +
                            device_u32(api, device, DEVICE_CAPABILITY_MINOR_NV);
     }
-    unit->has_icd = has_word(platform_extensions, "cl_khr_icd");
+    unit->has_icd = kn_text_has_word(platform_extensions, "cl_khr_icd");
     unit->takes_spirv = api->clCreateProgramWithIL != NULL && version >= 210 && il != NULL &&
                         strstr(il, "SPIR-V") != NULL;
     unit->offset_alignment = device_u32(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;

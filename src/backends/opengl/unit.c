@@ -7,18 +7,6 @@
 
 enum { NVX_DEDICATED_KILOBYTES = 0x9047 };
 
-/* Whole words only. */
-static bool has_word(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    for (const char *at = list; at != NULL && (at = strstr(at, word)) != NULL; at += length) {
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 kiln_status kn_gl_enter(kn_gl *gl, const kn_gl_unit *unit, kiln_diag *diag)
 {
     if (gl->current == unit) {
@@ -50,8 +38,8 @@ static EGLContext create_context(const kn_gl *gl, EGLDisplay display, const char
                                       EGL_OPENGL_BIT, EGL_NONE};
     EGLConfig config = NULL; /* EGL_NO_CONFIG_KHR */
     EGLint count = 0;
-    if (!has_word(extensions, "EGL_KHR_no_config_context") &&
-        !has_word(extensions, "EGL_MESA_configless_context") &&
+    if (!kn_text_has_word(extensions, "EGL_KHR_no_config_context") &&
+        !kn_text_has_word(extensions, "EGL_MESA_configless_context") &&
         (gl->egl.eglChooseConfig(display, drawable, &config, 1, &count) != EGL_TRUE ||
          count == 0)) {
         return EGL_NO_CONTEXT;
@@ -71,7 +59,7 @@ bool kn_gl_unit_init(kn_gl *gl, EGLDisplay display, const char *path, kn_gl_unit
         return false;
     }
     const char *extensions = gl->egl.eglQueryString(display, EGL_EXTENSIONS);
-    if (!has_word(extensions, "EGL_KHR_surfaceless_context")) {
+    if (!kn_text_has_word(extensions, "EGL_KHR_surfaceless_context")) {
         kn_text_put(why, why_size, "the driver has no contexts without a surface");
         return false;
     }

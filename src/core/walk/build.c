@@ -40,7 +40,7 @@ static kiln_status refuse_language(kn_driver *driver, const kiln_target *target,
                                    kiln_language language, kiln_diag *diag)
 {
     char fix[160] = "";
-    for (int i = KILN_LANG_C; i <= KILN_LANG_FAKE; i++) {
+    for (int i = KILN_LANG_C; i <= KILN_LANG_HIP; i++) {
         size_t stages = 0;
         const size_t used = strlen(fix);
         if (i != KILN_LANG_BUILTIN && kn_hal_stages(&driver->in, driver->in.handle, target,
