@@ -322,7 +322,7 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     if (runtime == NULL) {
         return;
     }
-    kn_crew_destroy(runtime->crew); /* first: what it runs builds programs */
+    kn_thread_pool_destroy(runtime->pool); /* first: what it runs builds programs */
     if (runtime->finish_captures != NULL) {
         runtime->finish_captures(runtime);
     }
@@ -358,20 +358,21 @@ static kiln_status count_jobs(uint64_t *out_jobs, kiln_diag *diag)
     *out_jobs = kn_thread_processors();
     *out_jobs = room < *out_jobs ? room : *out_jobs;
     *out_jobs = *out_jobs > 0 ? *out_jobs : 1;
-    return kn_env_u64("KILN_COMPILE_JOBS", 1, KN_CREW_MAX, out_jobs, diag);
+    return kn_env_u64("KILN_COMPILE_JOBS", 1, KN_THREAD_POOL_MAX, out_jobs, diag);
 }
 
-kn_crew *kn_runtime_crew(kiln_runtime *runtime, kiln_diag *diag)
+kn_thread_pool *kn_runtime_thread_pool(kiln_runtime *runtime, kiln_diag *diag)
 {
     uint64_t jobs = 1;
     kn_mutex_lock(&runtime->mutex);
-    if (runtime->crew == NULL && count_jobs(&jobs, diag) == KILN_OK) {
+    if (runtime->pool == NULL && count_jobs(&jobs, diag) == KILN_OK) {
         /* Out of memory: the next one who asks may have more luck. */
-        (void)kn_crew_create((uint32_t)jobs, name_thread, runtime->trace, &runtime->crew, diag);
+        (void)kn_thread_pool_create((uint32_t)jobs, name_thread, runtime->trace, &runtime->pool,
+                                    diag);
     }
-    kn_crew *crew = runtime->crew;
+    kn_thread_pool *pool = runtime->pool;
     kn_mutex_unlock(&runtime->mutex);
-    return crew;
+    return pool;
 }
 
 kiln_cache *kiln_runtime_cache(kiln_runtime *runtime)

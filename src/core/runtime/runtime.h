@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "core/runtime/driver.h"
 #include "core/runtime/trace.h"
-#include "exec/crew.h"
+#include "exec/thread_pool.h"
 #include "sys/thread.h"
 
 #define KN_DRIVERS_MAX 32
@@ -59,7 +59,7 @@ struct kiln_runtime {
     kiln_device **devices;  /* best first */
     size_t device_count;
 
-    kn_mutex mutex;             /* programs, expecting, capture_worker, capture_ends, crew, uses */
+    kn_mutex mutex;             /* programs, expecting, capture_worker, capture_ends, pool, uses */
     kn_map programs;            /* (device, keys of all stages) -> kiln_program, weak */
     struct kn_build *expecting; /* walks whose program is loaded and not in `programs` yet */
     kn_cond adopted;            /* one of them is there now, or will not be */
@@ -69,14 +69,14 @@ struct kiln_runtime {
     kn_cond capture_hurry;      /* that has become so */
     atomic_bool capture_stop;   /* the runtime goes: give pending captures up */
     void (*finish_captures)(kiln_runtime *runtime); /* set with the first capture; called once */
-    kn_crew *crew; /* compiles that nobody waits for; started with the first */
-    kn_map uses;   /* key of a program's first stage -> builds of it, as a number */
+    kn_thread_pool *pool; /* compiles that nobody waits for; started with the first */
+    kn_map uses;          /* key of a program's first stage -> builds of it, as a number */
 };
 
 /* The runtime's threads for compiles in the background: as many as $KILN_COMPILE_JOBS, else one a
  * processor and at most one a GiB of memory. NULL when out of memory, or the variable is malformed
  * (diag). */
-kn_crew *kn_runtime_crew(kiln_runtime *runtime, kiln_diag *diag);
+kn_thread_pool *kn_runtime_thread_pool(kiln_runtime *runtime, kiln_diag *diag);
 
 /* Opens the device if nobody did yet. Blocks: driver. */
 kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *diag);

@@ -1,5 +1,5 @@
 /* Building in the background: the cache first, then something that can run at once, then the
- * compile as a task of the runtime's crew. */
+ * compile as a task of the runtime's thread pool. */
 #include "core/walk/background.h"
 
 #include <stdlib.h>
@@ -155,7 +155,7 @@ static kn_background *create_background(kiln_device *device, const kiln_source *
     kn_mutex_init(&background->mutex);
     kn_cond_init(&background->ended);
     background->device = device;
-    background->task = (kn_crew_task){.run = compile_in_background, .user = background};
+    background->task = (kn_thread_pool_task){.run = compile_in_background, .user = background};
     const bool named = options->fallback_entry != NULL;
     background->fallback_entry = named ? kn_text_copy(options->fallback_entry) : NULL;
     if (!kn_source_copy_init(&background->copy, source, true) ||
@@ -172,9 +172,9 @@ static kiln_program *stand_in(kiln_device *device, const kiln_source *source,
                               const kiln_build_options *options, const first_look *look,
                               kiln_program *fallback)
 {
-    kn_crew *crew = kn_runtime_crew(device->runtime, NULL);
+    kn_thread_pool *pool = kn_runtime_thread_pool(device->runtime, NULL);
     kiln_program *program = (kiln_program *)calloc(1, sizeof(*program));
-    kn_background *background = crew != NULL && program != NULL
+    kn_background *background = pool != NULL && program != NULL
                                     ? create_background(device, source, options, fallback)
                                     : NULL;
     if (background == NULL) {
@@ -186,7 +186,7 @@ static kiln_program *stand_in(kiln_device *device, const kiln_source *source,
     program->background = background;
     background->first_key = look->first_key;
     (void)atomic_fetch_add(&background->references, 1); /* the task's */
-    kn_crew_post(crew, &background->task, true);
+    kn_thread_pool_post(pool, &background->task, true);
     return program;
 }
 

@@ -18,7 +18,7 @@ typedef struct kn_background {
     _Atomic(kiln_program *) fast;
     kn_source_copy copy;
     kiln_key first_key;
-    kn_crew_task task;
+    kn_thread_pool_task task;
 
     kn_mutex mutex; /* what follows */
     kn_cond ended;

@@ -1,5 +1,5 @@
 /* Warming: a plan (keys, uses, order) made by the first task, then as many tasks as there are jobs,
- * each of which builds the next item and posts itself again. All on the runtime's crew. */
+ * each of which builds the next item and posts itself again. All on the runtime's thread pool. */
 #include "kiln/unstable/warm.h"
 
 #include <stdlib.h>
@@ -23,13 +23,13 @@ typedef struct item {
 } item;
 
 typedef struct job {
-    kn_crew_task task;
+    kn_thread_pool_task task;
     kiln_warm *warm;
 } job;
 
 struct kiln_warm {
     kiln_device *device;
-    kn_crew *crew;
+    kn_thread_pool *pool;
     kiln_warm_options options;
     item *items;
     job *jobs;
@@ -150,7 +150,7 @@ static void run_job(void *user, bool called_off)
     }
     account_item(warm, it, status, compiled, &diag);
     kiln_diag_clear(&diag);
-    kn_crew_post(warm->crew, &j->task, false); /* after what was posted meanwhile */
+    kn_thread_pool_post(warm->pool, &j->task, false); /* after what was posted meanwhile */
 }
 
 /* --- the order -------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static void plan_items(void *user, bool called_off)
         warm->jobs[i].task.run = run_job;
     }
     for (uint32_t i = warm->job_count; i > 1; i--) {
-        kn_crew_post(warm->crew, &warm->jobs[i - 1].task, false);
+        kn_thread_pool_post(warm->pool, &warm->jobs[i - 1].task, false);
     }
     run_job(&warm->jobs[0], called_off); /* the warming may be gone when this returns */
 }
@@ -285,20 +285,20 @@ kiln_status kiln_warm_start(kiln_device *device, const kiln_warm_item *items, si
     if (status != KILN_OK) {
         return status;
     }
-    kn_crew *crew = kn_runtime_crew(device->runtime, diag);
-    if (crew == NULL) {
+    kn_thread_pool *pool = kn_runtime_thread_pool(device->runtime, diag);
+    if (pool == NULL) {
         return diag != NULL && diag->status != KILN_OK ? diag->status : KILN_E_NOMEM;
     }
     kiln_warm *warm = (kiln_warm *)calloc(1, sizeof(*warm));
     if (warm == NULL) {
         return kn_no_memory(diag, "warming programs");
     }
-    const uint32_t most = kn_crew_jobs(crew);
+    const uint32_t most = kn_thread_pool_jobs(pool);
     kn_mutex_init(&warm->mutex);
     kn_mutex_init(&warm->telling);
     kn_cond_init(&warm->ended);
     warm->device = device;
-    warm->crew = crew;
+    warm->pool = pool;
     warm->options = *options;
     warm->job_count = options->jobs == 0 || options->jobs > most ? most : options->jobs;
     warm->state.struct_size = sizeof(warm->state);
@@ -310,7 +310,7 @@ kiln_status kiln_warm_start(kiln_device *device, const kiln_warm_item *items, si
     *out_warm = warm;
     warm->active = 1;
     warm->jobs[0].task.run = plan_items;
-    kn_crew_post(crew, &warm->jobs[0].task, false);
+    kn_thread_pool_post(pool, &warm->jobs[0].task, false);
     return KILN_OK;
 }
 

@@ -1,5 +1,5 @@
-/* A crew where no thread can be started: its tasks run in the call that posts them. */
-#include "exec/crew.h"
+/* A thread pool where no thread can be started: its tasks run in the call that posts them. */
+#include "exec/thread_pool.h"
 
 #include "support/cmocka.h"
 #include "support/failalloc.h"
@@ -7,8 +7,8 @@
 enum { AGAIN = 200000 };
 
 typedef struct repeated {
-    kn_crew_task task;
-    kn_crew *crew;
+    kn_thread_pool_task task;
+    kn_thread_pool *pool;
     uint32_t left, runs, calls, deepest;
 } repeated;
 
@@ -21,7 +21,7 @@ static void run(void *user, bool called_off)
     r->calls++;
     r->deepest = r->calls > r->deepest ? r->calls : r->deepest;
     if (r->left-- > 0) {
-        kn_crew_post(r->crew, &r->task, false);
+        kn_thread_pool_post(r->pool, &r->task, false);
     }
     r->calls--;
 }
@@ -30,14 +30,14 @@ static void without_threads_tasks_run_one_after_the_other(void **state)
 {
     repeated r = {.left = AGAIN};
     (void)state;
-    assert_int_equal(kn_crew_create(4, NULL, NULL, &r.crew, NULL), KILN_OK);
-    r.task = (kn_crew_task){.run = run, .user = &r};
+    assert_int_equal(kn_thread_pool_create(4, NULL, NULL, &r.pool, NULL), KILN_OK);
+    r.task = (kn_thread_pool_task){.run = run, .user = &r};
     kt_failalloc_arm(1, true); /* no thread's memory can be had */
-    kn_crew_post(r.crew, &r.task, false);
+    kn_thread_pool_post(r.pool, &r.task, false);
     kt_failalloc_disarm();
     assert_int_equal(r.runs, AGAIN + 1);
     assert_int_equal(r.deepest, 1);
-    kn_crew_destroy(r.crew);
+    kn_thread_pool_destroy(r.pool);
 }
 
 int main(void)
