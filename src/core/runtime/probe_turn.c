@@ -6,21 +6,22 @@
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 
-typedef struct listener {
+typedef struct result_search {
     const kiln_cache *cache;
     const kiln_backend *backend;
     const uint8_t *key;
     kiln_probe_report *report;
     char *left_out;
     bool waits; /* it has looked before: what it finds now was said while it waited */
-} listener;
+} result_search;
 
-static bool listen_for_word(void *user)
+static bool find_result(void *user)
 {
-    listener *l = (listener *)user;
-    const bool lasting = !l->waits;
-    l->waits = true;
-    return kn_recall_get_word(l->cache, l->backend, l->key, lasting, l->report, l->left_out);
+    result_search *search = (result_search *)user;
+    const bool lasting = !search->waits;
+    search->waits = true;
+    return kn_recall_get_result(search->cache, search->backend, search->key, lasting,
+                                search->report, search->left_out);
 }
 
 static kiln_status ask_own_child(const kiln_runtime *runtime, const kiln_backend *backend,
@@ -41,25 +42,25 @@ kiln_status kn_turn_probe(const kiln_runtime *runtime, const kiln_backend *backe
 {
     uint8_t key[KN_DIGEST_SIZE];
     kn_turn turn;
-    listener l = {.cache = runtime->cache,
-                  .backend = backend,
-                  .key = key,
-                  .report = out_report,
-                  .left_out = left_out};
+    result_search search = {.cache = runtime->cache,
+                            .backend = backend,
+                            .key = key,
+                            .report = out_report,
+                            .left_out = left_out};
     if (runtime->fresh_probe || runtime->isolate_probe ||
         !kn_recall_works(runtime->cache, backend) || !kn_recall_key(backend, key)) {
         return ask_own_child(runtime, backend, out_report, left_out, diag);
     }
     const uint64_t deadline = kn_clock_now() + kn_isolate_longest_ns(runtime->probe_ms);
     const uint64_t start = kn_trace_begin(runtime->trace);
-    if (!kn_cache_turn_begin(runtime->cache, key, deadline, listen_for_word, &l, &turn)) {
+    if (!kn_cache_turn_begin(runtime->cache, key, deadline, find_result, &search, &turn)) {
         kn_trace_end(runtime->trace, start, "probe in another's child",
                      &(kn_trace_about){.what = backend->name});
         return KILN_OK;
     }
     kiln_status status = ask_own_child(runtime, backend, out_report, left_out, diag);
     if (status == KILN_OK) {
-        kn_recall_put_word(runtime->cache, backend, key, out_report, left_out);
+        kn_recall_put_result(runtime->cache, backend, key, out_report, left_out);
     }
     kn_cache_turn_end(&turn);
     return status;

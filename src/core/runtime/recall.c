@@ -4,7 +4,7 @@
  *     checksum over the rest | magic, size of the rest | SHA-256 of who made it | when |
  *     status, what was left out, report | devices | "path\0facts\0" of every mapped file
  *
- * A child's word is a record without devices and files, marked as one.
+ * A probe result of a child is a record with `provisional` set and no devices or files.
  */
 #include "core/runtime/recall.h"
 
@@ -28,7 +28,7 @@
 #define DEVICES_MAX 256u
 #define FILES_MAX 4096u
 #define LIFE_NS (INT64_C(86400) * 1000000000)
-#define WORD_LIFE_NS (INT64_C(30) * 1000000000)
+#define PROVISIONAL_LIFE_NS (INT64_C(30) * 1000000000)
 #define MAGIC UINT64_C(0x0131424f52504e4b) /* "KNPROB1\1" */
 
 typedef struct record {
@@ -40,7 +40,7 @@ typedef struct record {
     uint32_t status;
     uint32_t device_count;
     uint32_t file_count;
-    uint32_t word; /* 1: a child's, nobody has opened it yet */
+    uint32_t provisional; /* 1: of a child; no process has opened the driver yet */
     char left_out[KN_LEFT_OUT_SIZE];
     kiln_probe_report report;
 } record;
@@ -163,12 +163,12 @@ static bool is_sound(const char *bytes, size_t size, const uint8_t maker[KN_DIGE
     return out->magic == MAGIC && out->size == size &&
            memcmp(out->checksum, checksum, sizeof(checksum)) == 0 &&
            memcmp(out->maker, maker, KN_DIGEST_SIZE) == 0 && age >= 0 &&
-           age < (out->word == 0 ? LIFE_NS : WORD_LIFE_NS) && out->device_count <= DEVICES_MAX &&
-           out->file_count <= FILES_MAX &&
+           age < (out->provisional == 0 ? LIFE_NS : PROVISIONAL_LIFE_NS) &&
+           out->device_count <= DEVICES_MAX && out->file_count <= FILES_MAX &&
            out->device_count * sizeof(kn_recalled_device) <= size - sizeof(*out);
 }
 
-/* What a record says of the backend: a child's word, or what is remembered. */
+/* What a record says of the backend: a provisional probe result, or a lasting record. */
 static void take_report(const record *head, kiln_probe_report *out_report,
                         char left_out[KN_LEFT_OUT_SIZE])
 {
@@ -187,7 +187,7 @@ static bool read_record(const char *bytes, size_t size, const uint8_t maker[KN_D
                         kn_recall *out_recall)
 {
     record head;
-    if (!is_sound(bytes, size, maker, &head) || head.word != 0 ||
+    if (!is_sound(bytes, size, maker, &head) || head.provisional != 0 ||
         !record_files_hold(bytes, size, &head)) {
         return false;
     }
@@ -307,11 +307,11 @@ void kn_recall_forget(const kiln_cache *cache, const kiln_backend *backend)
     }
 }
 
-/* --- a child's word --------------------------------------------------------------------------- */
+/* --- provisional probe results --------------------------------------------------------------- */
 
-void kn_recall_put_word(const kiln_cache *cache, const kiln_backend *backend,
-                        const uint8_t key[KN_DIGEST_SIZE], const kiln_probe_report *report,
-                        const char left_out[KN_LEFT_OUT_SIZE])
+void kn_recall_put_result(const kiln_cache *cache, const kiln_backend *backend,
+                          const uint8_t key[KN_DIGEST_SIZE], const kiln_probe_report *report,
+                          const char left_out[KN_LEFT_OUT_SIZE])
 {
     record head;
     kn_strbuf bytes;
@@ -319,7 +319,7 @@ void kn_recall_put_word(const kiln_cache *cache, const kiln_backend *backend,
         return;
     }
     memset(&head, 0, sizeof(head));
-    head.word = 1;
+    head.provisional = 1;
     head.report = *report;
     memcpy(head.maker, key, KN_DIGEST_SIZE);
     kn_text_put(head.left_out, sizeof(head.left_out), left_out);
@@ -332,9 +332,9 @@ void kn_recall_put_word(const kiln_cache *cache, const kiln_backend *backend,
     kn_strbuf_deinit(&bytes);
 }
 
-bool kn_recall_get_word(const kiln_cache *cache, const kiln_backend *backend,
-                        const uint8_t key[KN_DIGEST_SIZE], bool lasting,
-                        kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE])
+bool kn_recall_get_result(const kiln_cache *cache, const kiln_backend *backend,
+                          const uint8_t key[KN_DIGEST_SIZE], bool lasting,
+                          kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE])
 {
     record head;
     void *bytes = NULL;

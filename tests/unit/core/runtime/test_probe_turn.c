@@ -253,8 +253,8 @@ static void a_fresh_probe_asks_a_child_of_its_own(void **state)
     }
 }
 
-/* Other surroundings are another driver: the word that was just given is not about it. */
-static void a_word_holds_for_its_surroundings_alone(void **state)
+/* Other surroundings are another driver: the result that was just stored is not about it. */
+static void a_result_holds_for_its_surroundings_alone(void **state)
 {
     const rig *r = *state;
     char why[1024];
@@ -369,7 +369,7 @@ int main(void)
         TEST(P1_a_crowd_asks_one_child_of_a_driver_that_crashes),
         TEST(what_may_be_put_right_is_asked_again),
         TEST(a_fresh_probe_asks_a_child_of_its_own),
-        TEST(a_word_holds_for_its_surroundings_alone),
+        TEST(a_result_holds_for_its_surroundings_alone),
         TEST(a_skipped_probe_starts_no_child),
         TEST(a_skipped_probe_of_another_is_not_this_one),
         TEST(P1_a_driver_whose_probe_is_skipped_takes_one_process_along),
