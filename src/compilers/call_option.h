@@ -1,4 +1,4 @@
-/* An option of a compile, as each door of kiln reads it: the runtime, the drop-in calls, the
+/* An option of a compile, as each frontend of kiln reads it: the runtime, the drop-in calls, the
  * libraries of `kiln exec` and replays. The options themselves are in a table for each compiler. */
 #ifndef KILN_COMPILERS_CALL_OPTION_H
 #define KILN_COMPILERS_CALL_OPTION_H

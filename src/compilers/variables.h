@@ -1,5 +1,5 @@
 /* What the environment's variables mean for the key of a compile: one table, variables.def, for
- * each door of kiln to a compiler. Threads: any. Opens nothing and never fails. */
+ * each frontend of kiln to a compiler. Threads: any. Opens nothing and never fails. */
 #ifndef KILN_COMPILERS_VARIABLES_H
 #define KILN_COMPILERS_VARIABLES_H
 

@@ -14,7 +14,7 @@ void kn_opencl_record(const kn_opencl_request *request, const kiln_key *key, uin
         !kn_draft_begin(&draft, request->cache, key)) {
         return;
     }
-    draft.program.door = KN_DOOR_OPENCL;
+    draft.program.frontend = KN_FRONTEND_OPENCL;
     draft.program.flags = flags | (wish->link ? KN_RECORDED_LINK : 0);
     draft.program.language = KILN_LANG_OPENCL_C;
     draft.program.link_options = wish->link_options;

@@ -89,7 +89,7 @@ static bool is_judged(const char *option, const kn_call_option *read)
     return read->use == KN_OPTION_OTHER && !kn_hiprtc_option_asks_bitcode(option);
 }
 
-/* Directories are followed, and targets and bitcode are this door's own affair: the others are
+/* Directories are followed, and targets and bitcode are this frontend's own affair: the others are
  * judged. */
 static void read_hiprtc_options(const char *const *options, size_t count, kn_rtc_options *out)
 {
@@ -175,7 +175,7 @@ const kn_rtc_kind kn_hiprtc_kind = {
     .stage = kn_stage_hiprtc_program,
     .revision = KN_REVISION_hiprtc_program,
     .language = KILN_LANG_HIP,
-    .door = KN_DOOR_HIPRTC,
+    .frontend = KN_FRONTEND_HIPRTC,
     .record_prefix = "hip",
     .plain_outputs = true,
     .find_identity = find_hiprtc_identity,

@@ -134,7 +134,7 @@ static void record_program(void *user, kn_draft *draft, char *target, size_t siz
     const kn_rtc_program *program = call->program;
     const kn_rtc_kind *kind = program->library->kind;
     kn_text_putf(target, size, "%s:%s", kind->record_prefix, call->key.options.arch);
-    draft->program.door = kind->door;
+    draft->program.frontend = kind->frontend;
     draft->program.flags = program->library->recorded;
     draft->program.language = kind->language;
     draft->program.name = program->name;

@@ -86,7 +86,7 @@ struct kn_rtc_kind {
     const char *stage;
     uint32_t revision;
     kiln_language language;
-    kn_door door;
+    kn_recorded_frontend frontend;
     const char *record_prefix; /* of a recording's target: "cuda" */
     bool is_complete;          /* it searches headers in no directory but those it is given */
     bool recompiles;           /* a program may be compiled again */

@@ -2,7 +2,7 @@
  *
  *     kn_draft draft;
  *     if (kn_draft_begin(&draft, cache, &key)) {
- *         draft.program.door = ...;                what the caller has as it is, borrowed
+ *         draft.program.frontend = ...;                what the caller has as it is, borrowed
  *         kn_draft_add_text(&draft, ...);          each text, with its headers in memory
  *         kn_draft_add_closure(&draft, closure);   each list of headers
  *         kn_draft_end(&draft, target, compile_ns);

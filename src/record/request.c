@@ -13,6 +13,18 @@
 #define STRING_MAX ((size_t)16 << 20)
 #define LIST_MAX ((size_t)1 << 20)
 
+const char *kn_recorded_frontend_name(kn_recorded_frontend frontend)
+{
+    switch (frontend) {
+#define KN_FRONTEND(id, number, name)                                                              \
+    case KN_FRONTEND_##id:                                                                         \
+        return name;
+#include "record/frontends.def"
+#undef KN_FRONTEND
+    }
+    return NULL;
+}
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static void append_u32(kn_strbuf *out, size_t value)
@@ -125,7 +137,7 @@ static size_t begin_frame(kn_strbuf *out)
 bool kn_recorded_encode(const kn_recorded *program, kn_strbuf *out)
 {
     const size_t start = begin_frame(out);
-    append_u32(out, program->door);
+    append_u32(out, program->frontend);
     append_u32(out, program->flags);
     const bool good = program->folder != NULL && program->link_options != NULL &&
                       append_string(out, kiln_language_name(program->language)) &&
@@ -296,16 +308,16 @@ static void take_files(reader *from, kn_recorded *program)
 
 static void take_head(reader *from, kn_recorded *program)
 {
-    const uint32_t door = take_u32(from);
+    const uint32_t frontend = take_u32(from);
     program->flags = take_u32(from);
     const char *language = take_string(from);
     if (from->why != NULL) {
         return;
     }
     program->language = kiln_language_parse(language);
-    program->door = (kn_door)door;
-    if (door < KN_DOOR_WALK || door > KN_DOOR_HIPRTC) {
-        from->why = "it came through a door that this kiln does not know";
+    program->frontend = (kn_recorded_frontend)frontend;
+    if (kn_recorded_frontend_name(program->frontend) == NULL) {
+        from->why = "it was recorded by a frontend that this kiln does not know";
     } else if (program->language == KILN_LANG_NONE) {
         from->why = "it is in a language that this kiln does not know";
     }
@@ -326,7 +338,7 @@ static void take_program(reader *from, kn_recorded *program)
     if (from->why == NULL && program->text_count == 0) {
         from->why = "it has no text";
     }
-    if (from->why == NULL && program->door != KN_DOOR_OPENCL && program->text_count > 1) {
+    if (from->why == NULL && program->frontend != KN_FRONTEND_OPENCL && program->text_count > 1) {
         from->why = "it has several texts";
     }
 }

@@ -3,7 +3,7 @@
  *
  * Recording one:
  *
- *     kn_recorded program = {.door = KN_DOOR_WALK, .language = source->language, ...};
+ *     kn_recorded program = {.frontend = KN_FRONTEND_WALK, .language = source->language, ...};
  *     kn_object_put(root, text, length, &object, ...)    for each text and header: digest, size
  *     kn_recorded_encode(&program, &bytes)               the program's file; its name is its digest
  *
@@ -21,13 +21,14 @@
 #include "key/digest.h"
 #include "kiln/source.h"
 
-/* Whose key a program has: what it is replayed through. */
-typedef enum kn_door {
-    KN_DOOR_WALK = 1,   /* the key is that of a stage: kiln's own calls, the CUDA drop-in */
-    KN_DOOR_OPENCL = 2, /* the OpenCL drop-in and layer: src/dropin/opencl_request.c */
-    KN_DOOR_NVRTC = 3,  /* kiln's libnvrtc: src/interpose/rtc_key.c */
-    KN_DOOR_HIPRTC = 4, /* kiln's libhiprtc and libkiln-hiprtc: the same */
-} kn_door;
+typedef enum kn_recorded_frontend {
+#define KN_FRONTEND(id, number, name) KN_FRONTEND_##id = (number),
+#include "record/frontends.def"
+#undef KN_FRONTEND
+} kn_recorded_frontend;
+
+/* "opencl"; NULL for a number that this kiln does not know. */
+const char *kn_recorded_frontend_name(kn_recorded_frontend frontend);
 
 /* A text by its content: the name of a file below objects/. */
 typedef struct kn_object {
@@ -41,8 +42,8 @@ typedef struct kn_recorded_header {
     kn_object text;
 } kn_recorded_header;
 
-/* One text; those with options and headers of their own are OpenCL's. The other doors have one text
- * and use its headers, and leave `options` "" (theirs is the program's list). */
+/* One text; those with options and headers of their own are OpenCL's. The other frontends have one
+ * text and use its headers, and leave `options` "" (theirs is the program's list). */
 typedef struct kn_recorded_text {
     kn_object text;
     const char *options; /* never NULL */
@@ -68,7 +69,7 @@ enum {
 };
 
 typedef struct kn_recorded {
-    kn_door door;
+    kn_recorded_frontend frontend;
     uint32_t flags;
     kiln_language language;
     const char *name;   /* as the caller gave it; NULL: none */
@@ -101,7 +102,7 @@ typedef struct kn_recorded_use {
     uint8_t program[KN_DIGEST_SIZE];
     /* "BACKEND:NAME". Where the backend compiles for names, what kiln_compile takes: "cuda:sm_90",
      * "cpu:x86-64-v3", "vulkan:spirv". Else the device's kiln_device_info.target:
-     * "opencl:opencl-pocl-cpu". Of the nvrtc and hiprtc doors the option's value,
+     * "opencl:opencl-pocl-cpu". Of the nvrtc and hiprtc frontends the option's value,
      * "cuda:compute_75", "hip:gfx90a:xnack-"; "cuda:" if no option names one. */
     const char *target;
     int64_t first_ns;    /* the first use, since 1970 */

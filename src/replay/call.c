@@ -15,7 +15,7 @@ static const char replaying[] = "replaying a program's calls";
 
 /* What a compiler's calls look like. */
 typedef struct call_kind {
-    kn_door door;
+    kn_recorded_frontend frontend;
     kn_library_id library;
     const char *language; /* in messages */
     const char *prefix;   /* of targets */
@@ -72,13 +72,13 @@ static const char *choose_processor(const char *recorded, const char *asked, cha
 }
 
 static const call_kind call_kinds[] = {
-    {.door = KN_DOOR_NVRTC,
+    {.frontend = KN_FRONTEND_NVRTC,
      .library = KN_LIBRARY_nvrtc,
      .language = "CUDA",
      .prefix = "cuda:",
      .read_option = kn_nvrtc_option_read,
      .choose = choose_architecture},
-    {.door = KN_DOOR_HIPRTC,
+    {.frontend = KN_FRONTEND_HIPRTC,
      .library = KN_LIBRARY_hiprtc,
      .language = "HIP",
      .prefix = "hip:",
@@ -86,19 +86,19 @@ static const call_kind call_kinds[] = {
      .choose = choose_processor},
 };
 
-static const call_kind *find_call_kind(kn_door door)
+static const call_kind *find_call_kind(kn_recorded_frontend frontend)
 {
     for (size_t i = 0; i < sizeof(call_kinds) / sizeof(call_kinds[0]); i++) {
-        if (call_kinds[i].door == door) {
+        if (call_kinds[i].frontend == frontend) {
             return &call_kinds[i];
         }
     }
     return NULL;
 }
 
-bool kn_replay_by_call(kn_door door)
+bool kn_replay_by_call(kn_recorded_frontend frontend)
 {
-    return find_call_kind(door) != NULL;
+    return find_call_kind(frontend) != NULL;
 }
 
 static kiln_status refuse_target(const char *recorded, const char *asked, kiln_diag *diag)
@@ -187,7 +187,7 @@ kiln_status kn_replay_call(const kn_replay_program *program, const char *recorde
                            const char *target, kn_strbuf *out, kiln_diag *diag)
 {
     char room[64];
-    const call_kind *kind = find_call_kind(program->recorded.door);
+    const call_kind *kind = find_call_kind(program->recorded.frontend);
     if (kind == NULL) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "replaying calls",
                              "calls of this kind are not replayed");

@@ -10,8 +10,8 @@
 
 #include "replay/program.h"
 
-/* Whether programs of that door are replayed so. */
-bool kn_replay_by_call(kn_door door);
+/* Whether programs of that frontend are replayed so. */
+bool kn_replay_by_call(kn_recorded_frontend frontend);
 
 /* Appends the call. `recorded_target` is the use's; `target` (NULL: that one) is another.
  * KILN_E_UNSUPPORTED where the program is not for it, KILN_E_NOMEM. */

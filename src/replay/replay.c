@@ -20,7 +20,7 @@ _Static_assert(KILN_RECORDING_STAGES == KILN_STAGE_MAX, "one key a stage");
 /* What its uses say of a program. */
 typedef struct program_row {
     char *name;
-    kn_door door;
+    kn_recorded_frontend frontend;
     kiln_language language;
     uint64_t source_bytes;
     size_t same; /* index of the first that is compiled as this one is */
@@ -42,12 +42,6 @@ struct kiln_recording {
 static const char opening[] = "opening a recording";
 
 /* --- opening ---------------------------------------------------------------------------------- */
-
-static const char *door_name(kn_door door)
-{
-    static const char *const names[] = {"", "walk", "opencl", "nvrtc", "hiprtc"};
-    return names[door];
-}
 
 static void note_trouble(kiln_recording *recording, const uint8_t digest[KN_DIGEST_SIZE],
                          const kiln_diag *diag)
@@ -118,7 +112,7 @@ static kiln_status read_row(kiln_recording *recording, const uint8_t digest[KN_D
     kiln_status status = kn_recording_program(&recording->files, digest, &bytes, &program, &own);
     if (status == KILN_OK) {
         *row = (program_row){.name = kn_text_copy(program.name != NULL ? program.name : ""),
-                             .door = program.door,
+                             .frontend = program.frontend,
                              .language = program.language,
                              .source_bytes = sum_source(&program)};
         status = row->name != NULL
@@ -173,9 +167,9 @@ static kiln_status list_use(kiln_recording *recording, size_t place)
         .struct_size = sizeof(kiln_recorded_use),
         .name = row->name,
         .target = use->target,
-        .door = door_name(row->door),
+        .door = kn_recorded_frontend_name(row->frontend),
         .language = row->language,
-        .way = kn_replay_by_call(row->door) ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
+        .way = kn_replay_by_call(row->frontend) ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
         .program = row->same,
         .key = use->key,
         .first_ns = use->first_ns,
@@ -307,7 +301,7 @@ static kiln_status compile_program(const kn_replay_program *program, kiln_runtim
     const kiln_source source = kn_replay_program_source(program);
     kn_plan plan;
     kiln_status status = kn_plan_open(runtime, target, &source, NULL, &plan, diag);
-    if (status == KILN_OK && program->recorded.door == KN_DOOR_OPENCL) {
+    if (status == KILN_OK && program->recorded.frontend == KN_FRONTEND_OPENCL) {
         status = kn_replay_opencl(program, runtime, &plan, out_blob, info, diag);
         if (status == KILN_OK) {
             keys[0] = info->key;

@@ -1,6 +1,7 @@
-/* tape RECORDING DOOR TARGET COUNT FILE [OPTION...]: records the text of a file COUNT times, each
- * time with another comment (COUNT 1: as it is), as a program that was used for TARGET. DOOR is
- * walk, opencl or nvrtc; the language is that of the file's name. The keys are made up. */
+/* tape RECORDING FRONTEND TARGET COUNT FILE [OPTION...]: records the text of a file COUNT times,
+ * each time with another comment (COUNT 1: as it is), as a program that was used for TARGET.
+ * FRONTEND is walk, opencl or nvrtc; the language is that of the file's name. The keys are made up.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,15 @@ static int fail(const char *what, const kiln_diag *diag)
     return 1;
 }
 
-static kn_door door_of(const char *name)
+static kn_recorded_frontend frontend_of(const char *name)
 {
-    return strcmp(name, "nvrtc") == 0    ? KN_DOOR_NVRTC
-           : strcmp(name, "opencl") == 0 ? KN_DOOR_OPENCL
-                                         : KN_DOOR_WALK;
+#define KN_FRONTEND(id, number, text)                                                              \
+    if (strcmp(name, text) == 0) {                                                                 \
+        return KN_FRONTEND_##id;                                                                   \
+    }
+#include "record/frontends.def"
+#undef KN_FRONTEND
+    return KN_FRONTEND_WALK;
 }
 
 static kiln_status record_one(const char *root, kn_recorded *program, const char *text,
@@ -47,7 +52,7 @@ int main(int argc, char **argv)
     kiln_diag diag = KILN_DIAG_INIT;
     uint64_t count = 0;
     if (argc < 6 || !kn_text_to_u64(argv[4], &count)) {
-        (void)fprintf(stderr, "usage: tape RECORDING DOOR TARGET COUNT FILE [OPTION...]\n");
+        (void)fprintf(stderr, "usage: tape RECORDING FRONTEND TARGET COUNT FILE [OPTION...]\n");
         return 2;
     }
     size_t size = 0;
@@ -58,7 +63,7 @@ int main(int argc, char **argv)
     }
     const char *slash = strrchr(argv[5], '/');
     kn_recorded program = KN_RECORDED_INIT;
-    program.door = door_of(argv[2]);
+    program.frontend = frontend_of(argv[2]);
     program.language = kiln_language_of_path(argv[5]);
     program.name = slash != NULL ? slash + 1 : argv[5];
     program.options = (const char *const *)argv + 6;

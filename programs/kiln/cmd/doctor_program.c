@@ -122,13 +122,14 @@ static bool is_idle(const program_findings *findings, const exec_compiler *row)
     const char *own = findings->environment.libraries;
     const char *what = library_kind(findings, row).what;
     return strncmp(row->path, own, strlen(own)) == 0 && row->path[strlen(own)] == '/' &&
-           (what == NULL || exec_report_door(&findings->report, what) == NULL);
+           (what == NULL || exec_report_frontend(&findings->report, what) == NULL);
 }
 
 /* A real ptxas has no requester: each call of kiln's starts one at most. */
-static bool is_behind(const exec_compiler *row, const exec_door *door)
+static bool is_behind(const exec_compiler *row, const exec_frontend *frontend)
 {
-    return row->is_requested || (row->is_process && row->count <= door->answered + door->bypassed);
+    return row->is_requested ||
+           (row->is_process && row->count <= frontend->answered + frontend->bypassed);
 }
 
 static const exec_trouble *find_trouble(const exec_report *report)
@@ -145,12 +146,13 @@ static verdict judge_row(const program_findings *findings, const exec_compiler *
 {
     const compiler_kind kind = library_kind(findings, row);
     const exec_report *report = &findings->report;
-    const exec_door *door = kind.what != NULL ? exec_report_door(report, kind.what) : NULL;
+    const exec_frontend *frontend =
+        kind.what != NULL ? exec_report_frontend(report, kind.what) : NULL;
     const exec_trouble *trouble = kind.what != NULL ? find_trouble(report) : NULL;
-    if (door != NULL && row->is_ours) {
-        return (verdict){door->answered > 0 ? "kiln" : "bypassed", "", ""};
+    if (frontend != NULL && row->is_ours) {
+        return (verdict){frontend->answered > 0 ? "kiln" : "bypassed", "", ""};
     }
-    if (door != NULL && is_behind(row, door)) {
+    if (frontend != NULL && is_behind(row, frontend)) {
         return (verdict){"behind kiln", "", ""};
     }
     if (trouble != NULL) {

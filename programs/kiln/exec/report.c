@@ -116,29 +116,29 @@ uint64_t exec_report_not_stored(const exec_report *report)
     return report->left > report->stored ? report->left - report->stored : 0;
 }
 
-const exec_door *exec_report_door(const exec_report *report, const char *what)
+const exec_frontend *exec_report_frontend(const exec_report *report, const char *what)
 {
-    for (size_t i = 0; i < report->door_count; i++) {
-        if (strcmp(report->doors[i].what, what) == 0) {
-            return &report->doors[i];
+    for (size_t i = 0; i < report->frontend_count; i++) {
+        if (strcmp(report->frontends[i].what, what) == 0) {
+            return &report->frontends[i];
         }
     }
     return NULL;
 }
 
-static void count_door(exec_report *report, const char *what, bool answered)
+static void count_frontend(exec_report *report, const char *what, bool answered)
 {
-    const exec_door *known = exec_report_door(report, what);
-    size_t at = known != NULL ? (size_t)(known - report->doors) : report->door_count;
-    if (at == EXEC_DOORS_MAX) {
+    const exec_frontend *known = exec_report_frontend(report, what);
+    size_t at = known != NULL ? (size_t)(known - report->frontends) : report->frontend_count;
+    if (at == EXEC_FRONTENDS_MAX) {
         return;
     }
     if (known == NULL) {
-        report->door_count++;
-        cut_text(report->doors[at].what, sizeof(report->doors[at].what), what);
+        report->frontend_count++;
+        cut_text(report->frontends[at].what, sizeof(report->frontends[at].what), what);
     }
-    report->doors[at].answered += answered;
-    report->doors[at].bypassed += !answered;
+    report->frontends[at].answered += answered;
+    report->frontends[at].bypassed += !answered;
 }
 
 static void count_compile(exec_report *report, char *const fields[FIELDS])
@@ -164,7 +164,7 @@ static void count_compile(exec_report *report, char *const fields[FIELDS])
         report->unread++;
     }
     if (exec_report_asked(report) > asked) {
-        count_door(report, fields[FIELD_WHAT], strcmp(fields[FIELD_ORIGIN], "bypassed") != 0);
+        count_frontend(report, fields[FIELD_WHAT], strcmp(fields[FIELD_ORIGIN], "bypassed") != 0);
     }
 }
 

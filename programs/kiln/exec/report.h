@@ -9,13 +9,18 @@
 
 #include "cli/cmd.h"
 
-enum { EXEC_REASONS_MAX = 16, EXEC_REASON_SIZE = 160, EXEC_DOORS_MAX = 16, EXEC_TROUBLES_MAX = 4 };
+enum {
+    EXEC_REASONS_MAX = 16,
+    EXEC_REASON_SIZE = 160,
+    EXEC_FRONTENDS_MAX = 16,
+    EXEC_TROUBLES_MAX = 4
+};
 
 /* The compiles of one kind, by the name that the report has for it: "nvrtc". */
-typedef struct exec_door {
+typedef struct exec_frontend {
     char what[16];
     uint64_t answered, bypassed;
-} exec_door;
+} exec_frontend;
 
 /* Why kiln could do nothing, or only read. */
 typedef struct exec_trouble {
@@ -34,8 +39,8 @@ typedef struct exec_report {
         uint64_t count, took_ns;
     } reasons[EXEC_REASONS_MAX]; /* the first of them; the rest are counted only */
     size_t reason_count;
-    exec_door doors[EXEC_DOORS_MAX];
-    size_t door_count;
+    exec_frontend frontends[EXEC_FRONTENDS_MAX];
+    size_t frontend_count;
     exec_trouble troubles[EXEC_TROUBLES_MAX]; /* one of each kind */
     size_t trouble_count;
     bool binaries, pyopencl; /* OpenCL programs were loaded from what the program kept itself */
@@ -51,7 +56,7 @@ uint64_t exec_report_asked(const exec_report *report);
 /* What was compiled and could have been stored, but for what that takes. */
 uint64_t exec_report_not_stored(const exec_report *report);
 /* The compiles of a kind; NULL: there were none. */
-const exec_door *exec_report_door(const exec_report *report, const char *what);
+const exec_frontend *exec_report_frontend(const exec_report *report, const char *what);
 /* Adds a trouble, unless there is one of its kind. */
 void exec_report_add_trouble(exec_report *report, const exec_trouble *trouble);
 const exec_trouble *exec_report_trouble(const exec_report *report, const char *what);

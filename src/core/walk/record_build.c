@@ -56,7 +56,7 @@ void kn_build_record(const kn_build *build)
     /* The source's own directory is not one of the caller's. */
     const size_t own = build->source.folder != NULL && !build->source.not_beside ? 1 : 0;
     kn_recorded *program = &draft.program;
-    program->door = KN_DOOR_WALK;
+    program->frontend = KN_FRONTEND_WALK;
     program->flags = build->dropin ? KN_RECORDED_DROPIN : 0;
     program->language = source->language;
     program->name = source->name;

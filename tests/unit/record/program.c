@@ -33,7 +33,7 @@ kn_recorded ks_recorded(void)
     headers[0].text = describe(KS_PROGRAM_HEADER);
     files[0].content = describe("a");
     files[1].content = describe("b");
-    return (kn_recorded){.door = KN_DOOR_OPENCL,
+    return (kn_recorded){.frontend = KN_FRONTEND_OPENCL,
                          .flags = KN_RECORDED_LINK,
                          .language = KILN_LANG_OPENCL_C,
                          .name = "dir/f.cl",
@@ -89,7 +89,7 @@ static void assert_same_texts(const kn_recorded_text *a, const kn_recorded_text 
 
 void ks_assert_same_program(const kn_recorded *a, const kn_recorded *b)
 {
-    assert_int_equal(a->door, b->door);
+    assert_int_equal(a->frontend, b->frontend);
     assert_int_equal(a->flags, b->flags);
     assert_int_equal(a->language, b->language);
     assert_same_text(a->name, b->name);

@@ -64,7 +64,7 @@ bool rw_record(kiln_cache *cache, const char *key, const char *text, const char 
     if (!kn_draft_begin(&draft, cache, &digest)) {
         return false;
     }
-    draft.program.door = KN_DOOR_WALK;
+    draft.program.frontend = KN_FRONTEND_WALK;
     draft.program.language = KILN_LANG_OPENCL_C;
     draft.program.name = "a.cl";
     draft.program.options = options;

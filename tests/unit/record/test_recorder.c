@@ -79,7 +79,7 @@ static void a_program_is_recorded_once(void **state)
     assert_int_equal(
         kn_recording_program(&recording, recording.uses[0].program, &bytes, &program, NULL),
         KILN_OK);
-    assert_int_equal(program.door, KN_DOOR_WALK);
+    assert_int_equal(program.frontend, KN_FRONTEND_WALK);
     assert_string_equal(program.name, "a.cl");
     assert_string_equal(program.options[1], "-w");
     assert_string_equal(program.texts[0].headers[0].name, "h.h");
@@ -184,7 +184,7 @@ static bool record_world(world *source, kiln_cache *cache, const char *key, cons
     }
     const bool begun = kn_draft_begin(&draft, cache, &digest);
     if (begun) {
-        draft.program.door = KN_DOOR_WALK;
+        draft.program.frontend = KN_FRONTEND_WALK;
         draft.program.language = source->source.language;
         kn_draft_add_text(&draft, source->source.text, source->source.length, "", NULL, 0);
         kn_draft_add_closure(&draft, closure);

@@ -40,7 +40,7 @@ static void a_program_without_name_and_lists_round_trips(void **state)
     kn_recorded back;
     const kn_recorded_text text = {.options = ""};
     kn_recorded program = KN_RECORDED_INIT;
-    program.door = KN_DOOR_WALK;
+    program.frontend = KN_FRONTEND_WALK;
     program.language = KILN_LANG_GLSL;
     program.texts = &text;
     program.text_count = 1;

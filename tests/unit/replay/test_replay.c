@@ -109,7 +109,7 @@ static void record_walk(const place *p, const walk_case *c, const kiln_key *key)
     const kn_recorded_file file = {.path = p->header,
                                    .content = put_text(p->recording, "#define N 7\n")};
     kn_recorded program = KN_RECORDED_INIT;
-    program.door = KN_DOOR_WALK;
+    program.frontend = KN_FRONTEND_WALK;
     program.language = c->language;
     program.name = c->name;
     program.texts = &text;
@@ -232,7 +232,7 @@ static void record_opencl(const place *p, const char *text, const kiln_key *key,
     const kn_recorded_file file = {.path = p->header,
                                    .content = put_text(p->recording, "#define N 7\n")};
     kn_recorded program = KN_RECORDED_INIT;
-    program.door = KN_DOOR_OPENCL;
+    program.frontend = KN_FRONTEND_OPENCL;
     program.language = KILN_LANG_OPENCL_C;
     program.texts = &recorded_text;
     program.text_count = 1;
@@ -305,8 +305,8 @@ static const char *string_at(const char *bytes, size_t size, size_t index)
     return at < bytes + size ? at : "(none)";
 }
 
-static void record_call(const char *root, kn_door door, uint32_t flags, const char *const *options,
-                        size_t count, const char *target)
+static void record_call(const char *root, kn_recorded_frontend frontend, uint32_t flags,
+                        const char *const *options, size_t count, const char *target)
 {
     static const char *const expressions[] = {"f<int>"};
     const kiln_key key = {{(uint8_t)strlen(target)}};
@@ -315,9 +315,9 @@ static void record_call(const char *root, kn_door door, uint32_t flags, const ch
         .text = put_text(root, "kernel"), .options = "", .headers = &header, .header_count = 1};
     const kn_recorded_file file = {.path = "/usr/x/a.h", .content = put_text(root, "a")};
     kn_recorded program = KN_RECORDED_INIT;
-    program.door = door;
+    program.frontend = frontend;
     program.flags = flags;
-    program.language = door == KN_DOOR_NVRTC ? KILN_LANG_CUDA : KILN_LANG_HIP;
+    program.language = frontend == KN_FRONTEND_NVRTC ? KILN_LANG_CUDA : KILN_LANG_HIP;
     program.name = "/tmp/odd/kernel.cu";
     program.folder = "/srv/app";
     program.texts = &text;
@@ -334,7 +334,7 @@ static void record_call(const char *root, kn_door door, uint32_t flags, const ch
 static void record_nvrtc(const char *root, const char *const *options, size_t count,
                          const char *target)
 {
-    record_call(root, KN_DOOR_NVRTC, 0, options, count, target);
+    record_call(root, KN_FRONTEND_NVRTC, 0, options, count, target);
 }
 
 static void expect_call(kiln_recording *recording, size_t index, const char *target,
@@ -359,8 +359,8 @@ static void a_call_of_hiprtc_is_for_any_processor(void **state)
     char *bytes = NULL;
     size_t size = 0;
     assert_int_equal(kn_recording_prepare(*state, NULL), KILN_OK);
-    record_call(*state, KN_DOOR_HIPRTC, 0, options, 3, "hip:gfx90a:xnack-");
-    record_call(*state, KN_DOOR_HIPRTC, KN_RECORDED_RUNTIME, other, 3, "hip:gfx942");
+    record_call(*state, KN_FRONTEND_HIPRTC, 0, options, 3, "hip:gfx90a:xnack-");
+    record_call(*state, KN_FRONTEND_HIPRTC, KN_RECORDED_RUNTIME, other, 3, "hip:gfx942");
     assert_int_equal(kiln_recording_open(*state, &recording, NULL), KILN_OK);
     assert_int_equal(kiln_recording_count(recording), 2);
     const size_t first = strcmp(kiln_recording_use(recording, 0)->target, "hip:gfx942") == 0;

@@ -114,7 +114,7 @@ static void a_program_is_recorded_as_it_was_given(void **state)
     assert_int_equal(open_recording(r, &o), 1);
     assert_string_equal(o.recording.uses[0].target, "fake:0");
     assert_true(o.recording.uses[0].compile_ns > 0);
-    assert_int_equal(o.program.door, KN_DOOR_WALK);
+    assert_int_equal(o.program.frontend, KN_FRONTEND_WALK);
     assert_int_equal(o.program.flags, 0);
     assert_int_equal(o.program.language, KILN_LANG_FAKE);
     assert_string_equal(o.program.name, g.name);
