@@ -5,65 +5,7 @@
 
 #include "base/stages.h"
 #include "base/text.h"
-#include "compilers/ptxas_options.h"
-#include "compilers/variables.h"
 #include "interpose/tool.h"
-
-/* --- options ---------------------------------------------------------------------------------- */
-
-/* nvJitLink's documentation, "Supported Link Options". Left out: -time, whose answer is never the
- * same; -split-compile, which depends on the processors; -g and -lineinfo, which write down times
- * of source files. */
-static bool is_followed(const char *option)
-{
-    static const char *const whole[] = {"-verbose", "-lto", "-ptx", "-O0",
-                                        "-O1",      "-O2",  "-O3",  "-optimize-unused-variables",
-                                        "-no-cache"};
-    static const char *const prefixes[] = {"-arch=",
-                                           "-maxrregcount=",
-                                           "-ftz=",
-                                           "-prec-div=",
-                                           "-prec-sqrt=",
-                                           "-fma=",
-                                           "-kernels-used=",
-                                           "-variables-used=",
-                                           "-jump-table-density=",
-                                           "-device-stack-protector="};
-    static const char ptxas[] = "-Xptxas=";
-    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
-        if (strcmp(option, whole[i]) == 0) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-        if (kn_text_starts(option, prefixes[i])) {
-            return true;
-        }
-    }
-    if (kn_text_starts(option, ptxas)) {
-        char *argv[] = {(char *)"ptxas", (char *)(uintptr_t)option + strlen(ptxas), (char *)"x",
-                        NULL};
-        kn_ptxas_line line;
-        kn_ptxas_line_read(3, argv, &line);
-        return line.bypass[0] == '\0' && line.input_at == 2 && line.output_at == 0 &&
-               strstr(option, "line") == NULL;
-    }
-    return false;
-}
-
-const char *kn_jitlink_options_reason(uint32_t count, const char *const *options)
-{
-    const char *variable = kn_variables_reason(KN_COMPILER_NVJITLINK);
-    if (variable != NULL) {
-        return variable;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!is_followed(options[i])) {
-            return "nvJitLink: an option that kiln does not follow";
-        }
-    }
-    return NULL;
-}
 
 bool kn_jitlink_identify(kiln_cache *cache, const kn_jitlink_real *library, char *out, size_t size)
 {

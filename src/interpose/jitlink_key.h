@@ -2,11 +2,8 @@
 #ifndef KILN_INTERPOSE_JITLINK_KEY_H
 #define KILN_INTERPOSE_JITLINK_KEY_H
 
+#include "compilers/nvjitlink_options.h"
 #include "interpose/jitlink_link.h"
-
-/* Why a link with these options is the real library's alone; NULL if kiln follows them. The options
- * are a closed list; some variables of the environment count, too. */
-const char *kn_jitlink_options_reason(uint32_t count, const char *const *options);
 
 /* What a library is called in keys. False if its file cannot be read. Blocks: disk. */
 bool kn_jitlink_identify(kiln_cache *cache, const kn_jitlink_real *library, char *out, size_t size);
