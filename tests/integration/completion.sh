@@ -68,7 +68,8 @@ in_zsh() {
     cat >ask.zsh <<'END2'
 # What the completion system would get, one a line: a stand-in for its functions.
 _describe() { print -l -- ${(P)4} }
-_arguments() { print -l -- "$@" }
+_files() { }
+compset() { }
 compdef() { }
 source ./_kiln
 words=("$@") CURRENT=$#
@@ -77,11 +78,12 @@ END2
     ask() { zsh -f ask.zsh "$@"; }
     same "zsh: commands" "$commands" "$(ask kiln '' | sed 's/:.*//' | sort)"
     for command in $commands; do
-        got=$(ask kiln "$command" '' | sed -nE \
-            's/^(\(.*\)|\*)?(--?[A-Za-z][A-Za-z0-9-]*)[=+]?-?\[.*/\2/p' | LC_ALL=C sort -u)
+        got=$(ask kiln "$command" - | sed 's/:.*//; s/=$//' | LC_ALL=C sort -u)
         same "zsh: kiln $command" "$(options "$command")" "$got"
     done
-    ask kiln pack '' | grep -q '^1:what:(create add merge list extract verify)' || { echo "zsh: kiln pack"; exit 1; }
+    has "zsh: kiln pack" extract: "$(ask kiln pack '')"
+    has "zsh: kiln run -b" opencl:opencl "$(ask kiln run -b '')"
+    has "zsh: kiln run --backend=" opencl:opencl "$(ask kiln run --backend=o)"
     # And the real thing accepts every specification.
     zsh -fc 'autoload -U compinit && compinit -D -u -d ./dump && source ./_kiln && whence -w _kiln' |
         grep -q function
@@ -102,6 +104,7 @@ in_fish() {
     done
     has "fish: kiln run -b" opencl "$(ask 'kiln run -b ')"
     has "fish: kiln run -x" opencl-c "$(ask 'kiln run -x ')"
+    has "fish: kiln run --backend=" --backend=opencl "$(ask 'kiln run --backend=o')"
     has "fish: kiln run -x" hip "$(ask 'kiln run -x ')"
     has "fish: kiln show" "$key" "$(ask 'kiln show ')"
     has "fish: kiln pack" extract "$(ask 'kiln pack ')"

@@ -1,476 +1,383 @@
-/* kiln completion: what shells need to complete the command line, made of the commands' own tables,
- * so that it cannot say anything else than --help. */
+/* kiln completion: a script for each shell that asks `kiln completion words` what may stand at a
+ * place of the command line. The answer is made of the commands' own tables, so that it cannot say
+ * anything else than --help. Nothing is said where something fails: a shell would show it in the
+ * middle of a line. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <kiln/kiln.h>
 #include <kiln/unstable/probe.h>
 
 #include "cli/cmd.h"
-#include "cmd/completion_words.h"
+#include "cli/listing.h"
 
 static const opt_spec specs[] = {OPT_END};
+enum { WORDS_ARGUMENTS = 5 };
 
-/* --- what the tables say ---------------------------------------------------------------------- */
+/* --- words of this machine -------------------------------------------------------------------- */
 
-static bool is_end(const opt_spec *spec)
+/* Targets that can be compiled for without a device. */
+static const char *const offline[] = {
+    "vulkan:spirv", "cpu:native", "cpu:x86-64", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
+    "cpu:aarch64",  "cuda:sm_75", "cuda:sm_80", "cuda:sm_86",    "cuda:sm_89",    "cuda:sm_90"};
+
+static kiln_cache *open_cache(void)
 {
-    return spec->name == NULL && spec->letter == 0;
+    kiln_cache *cache = NULL;
+    kiln_log_set(NULL, NULL, KILN_LOG_OFF);
+    return kiln_cache_create(NULL, &cache, NULL) == KILN_OK ? cache : NULL;
 }
 
-static bool is_named(const opt_spec *spec, const char *name)
+static void print_device_words(const cmd_context *context)
 {
-    return spec->name != NULL && strcmp(spec->name, name) == 0;
-}
-
-static bool takes_path(const opt_spec *spec)
-{
-    return spec->value != NULL &&
-           (strcmp(spec->value, "FILE") == 0 || strcmp(spec->value, "PATH") == 0);
-}
-
-static bool takes_folder(const opt_spec *spec)
-{
-    return spec->value != NULL && strcmp(spec->value, "DIR") == 0;
-}
-
-/* What the words after an option come from: a list that never changes, or what `kiln completion
- * WORDS` prints at the time; neither for most options. */
-typedef struct value_words {
-    const char *fixed;
-    const char *asked;
-} value_words;
-
-static value_words words_of(const cli_command *command, const opt_spec *spec)
-{
-    static const char *const compilers[] = {"compile", "explain", "warm"};
-    if (is_named(spec, "language")) {
-        return (value_words){NULL, "languages"};
+    kiln_cache *cache = open_cache();
+    kiln_runtime *runtime = NULL;
+    kiln_runtime_options options = {0};
+    (void)context;
+    if (cache != NULL && kiln_runtime_options_init(&options, NULL) == KILN_OK) {
+        options.cache = cache;
+        if (kiln_runtime_create(&options, &runtime, NULL) == KILN_OK) {
+            for (size_t i = 0; i < kiln_runtime_device_count(runtime); i++) {
+                const kiln_device_info *info =
+                    kiln_device_properties(kiln_runtime_device(runtime, i));
+                (void)printf("%s:%u\n", info->backend, info->index);
+            }
+            kiln_runtime_destroy(runtime);
+        }
     }
-    if (is_named(spec, "arg")) {
-        return (value_words){"value: in: out: inout: local:", NULL};
+    kiln_cache_destroy(cache);
+}
+
+static void print_targets(const cmd_context *context)
+{
+    print_device_words(context);
+    for (size_t i = 0; i < sizeof(offline) / sizeof(offline[0]); i++) {
+        (void)puts(offline[i]);
     }
-    if (is_named(spec, "device")) {
-        return (value_words){NULL, "devices"};
+}
+
+static bool list_entries(const cmd_context *context, kiln_cache *cache, cli_listing *out_listing)
+{
+    return cache != NULL && *kiln_cache_root(cache) != '\0' &&
+           listing_make(cache, NULL, context->pool, out_listing, NULL) == KILN_OK;
+}
+
+static void print_keys(const cmd_context *context)
+{
+    kiln_cache *cache = open_cache();
+    cli_listing listing;
+    if (list_entries(context, cache, &listing)) {
+        for (size_t i = 0; i < listing.count; i++) {
+            (void)printf("%.16s\n", listing.entries[i].key);
+        }
     }
-    if (is_named(spec, "target")) {
-        for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++) {
-            if (strcmp(command->name, compilers[i]) == 0) {
-                return (value_words){NULL, "targets"};
+    kiln_cache_destroy(cache);
+}
+
+static void print_stored(const cmd_context *context)
+{
+    kiln_cache *cache = open_cache();
+    cli_listing listing;
+    if (list_entries(context, cache, &listing)) {
+        for (size_t i = 0; i < listing.count; i++) {
+            bool seen = false;
+            for (size_t j = 0; j < i && !seen; j++) {
+                seen = strcmp(listing.entries[i].target, listing.entries[j].target) == 0;
+            }
+            if (!seen) {
+                (void)puts(listing.entries[i].target);
             }
         }
-        return (value_words){NULL, "stored"};
     }
-    return (value_words){NULL, NULL};
+    kiln_cache_destroy(cache);
 }
 
-static bool takes_keys(const cli_command *command)
+static void print_languages(const cmd_context *context)
 {
-    return strstr(command->usage, "KEY") != NULL;
+    (void)context;
+#define KN_LANGUAGE(id, name, ...) (void)puts(name);
+#define KN_LANGUAGE_INTERNAL(...)
+#include "base/languages.def"
 }
 
-/* The length of the list "create|add|..." that the command's usage begins with; 0 if the first
- * argument is something else. */
-static size_t verbs_length(const cli_command *command)
+static void print_backends(const cmd_context *context)
 {
-    size_t length = strcspn(command->usage, " ");
-    for (size_t i = 0; i < length; i++) {
-        if (islower((unsigned char)command->usage[i]) == 0 && command->usage[i] != '|') {
-            return 0;
-        }
-    }
-    return length;
-}
-
-static bool takes_commands(const cli_command *command)
-{
-    return strstr(command->usage, "COMMAND") != NULL;
-}
-
-static bool takes_files(const cli_command *command)
-{
-    return strstr(command->usage, "FILE") != NULL || strstr(command->usage, "MANIFEST") != NULL;
-}
-
-/* --- printing --------------------------------------------------------------------------------- */
-
-/* The verbs, with blanks between them. */
-static void put_verbs(const cli_command *command)
-{
-    size_t length = verbs_length(command);
-    for (size_t i = 0; i < length; i++) {
-        (void)putchar(command->usage[i] == '|' ? ' ' : command->usage[i]);
-    }
-}
-
-static void put_backends(void)
-{
+    (void)context;
     for (size_t i = 0; kiln_backend_name(i) != NULL; i++) {
         if (strcmp(kiln_backend_name(i), "fake") != 0) { /* for tests of kiln itself */
-            (void)printf("%s%s", i > 0 ? " " : "", kiln_backend_name(i));
+            (void)puts(kiln_backend_name(i));
         }
     }
+}
+
+static void print_argument_kinds(const cmd_context *context)
+{
+    (void)context;
+    (void)puts("value:\nin:\nout:\ninout:\nlocal:");
+}
+
+static bool print_words(const cmd_context *context, const char *name)
+{
+    static const struct {
+        const char *name;
+        void (*print)(const cmd_context *context);
+    } rows[] = {{"devices", print_device_words},
+                {"languages", print_languages},
+                {"targets", print_targets},
+                {"stored", print_stored},
+                {"keys", print_keys},
+                {"backends", print_backends},
+                {"arguments", print_argument_kinds}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            rows[i].print(context);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- what may stand at a place ---------------------------------------------------------------- */
+
+/* A line is a word, a tab and what it means. Before the tab of "files" and "folders" is nothing:
+ * the shell completes those itself. */
+static void put_word(const char *dashes, const char *word, const char *meaning)
+{
+    (void)printf("%s%s\t%s\n", dashes, word, meaning);
 }
 
 static void put_commands(void)
 {
     for (const cli_command *const *command = cmd_list(); *command != NULL; command++) {
-        (void)printf("%s%s", command == cmd_list() ? "" : " ", (*command)->name);
+        put_word("", (*command)->name, (*command)->summary);
     }
 }
 
-/* Text inside single quotes; `escaped` gets a backslash before it. */
-static void put_text(const char *text, const char *escaped, const char *quote)
+static void put_options(const cli_command *command)
 {
-    for (; *text != '\0'; text++) {
-        if (*text == '\'') {
-            (void)fputs(quote, stdout);
-            continue;
+    for (const opt_spec *spec = command->options; spec->name != NULL || spec->letter != 0; spec++) {
+        const char letter[2] = {spec->letter, '\0'};
+        if (spec->name != NULL) {
+            put_word(opt_dashes(spec), spec->name, spec->help);
         }
-        if (strchr(escaped, *text) != NULL) {
-            (void)putchar('\\');
-        }
-        (void)putchar(*text);
-    }
-}
-
-/* --- bash ------------------------------------------------------------------------------------- */
-
-static void bash_names(const opt_spec *spec, const char *command, const char *between)
-{
-    if (spec->name != NULL) {
-        (void)printf("%s%s%s", command, opt_dashes(spec), spec->name);
-    }
-    if (spec->letter != 0) {
-        (void)printf("%s%s-%c", spec->name != NULL ? between : "", command, spec->letter);
-    }
-}
-
-/* What may follow an option that takes a value. */
-static void bash_value(const cli_command *command, const opt_spec *spec)
-{
-    char before[64];
-    (void)snprintf(before, sizeof(before), "%s,", command->name);
-    (void)printf("    ");
-    bash_names(spec, before, " | ");
-    (void)printf(") ");
-    const value_words words = words_of(command, spec);
-    if (is_named(spec, "backend")) {
-        (void)printf("words='");
-        put_backends();
-        (void)printf("'");
-    } else if (words.fixed != NULL) {
-        (void)printf("words='%s'", words.fixed);
-    } else if (words.asked != NULL) {
-        (void)printf("words=$(\"$1\" completion %s 2>/dev/null)", words.asked);
-    } else {
-        (void)printf("%s", takes_path(spec) ? "files=-f" : takes_folder(spec) ? "files=-d" : ":");
-    }
-    (void)puts(" ;;");
-}
-
-static void bash_command(const cli_command *command)
-{
-    (void)printf("    %s)\n        options='", command->name);
-    for (const opt_spec *spec = command->options; !is_end(spec); spec++) {
-        bash_names(spec, "", " ");
-        (void)putchar(' ');
-    }
-    (void)printf("--color --help -h'\n");
-    if (verbs_length(command) > 0) {
-        (void)printf("        [[ $COMP_CWORD = 2 ]] && words='");
-        put_verbs(command);
-        (void)puts("'");
-    } else if (takes_commands(command)) {
-        (void)printf("        words='");
-        put_commands();
-        (void)puts("'");
-    }
-    if (takes_keys(command)) {
-        (void)printf("        [[ $word = -* || ($COMP_CWORD = 2 && -n $words) ]] ||\n"
-                     "            words=$(\"$1\" completion keys 2>/dev/null)\n");
-    }
-    if (takes_files(command)) {
-        (void)puts("        files=-f");
-    }
-    (void)puts("        ;;");
-}
-
-static void print_bash(void)
-{
-    (void)puts(
-        "# Completion of kiln for bash, made by: kiln completion bash\n"
-        "_kiln()\n"
-        "{\n"
-        "    local i=$COMP_CWORD word=${COMP_WORDS[COMP_CWORD]}\n"
-        /* opencl:0 and --name=VALUE come in three pieces */
-        "    while [[ $i -gt 2 && (${COMP_WORDS[i]} = : || ${COMP_WORDS[i - 1]} = :) ]]; do\n"
-        "        i=$((i - 1)) word=${COMP_WORDS[i]}$word\n"
-        "    done\n"
-        "    local before=${COMP_WORDS[i - 1]}\n"
-        "    if [[ $word = = ]]; then\n"
-        "        word=''\n"
-        "    elif [[ $before = = ]]; then\n"
-        "        before=${COMP_WORDS[i - 2]}\n"
-        "    fi\n"
-        "    local IFS=$' \\n' options='' words='' files=''\n"
-        "    local at=\"${COMP_WORDS[1]},$before\"\n"
-        "    [[ $COMP_CWORD -gt 1 ]] || at=''\n"
-        "    case $at in");
-    (void)printf("    '') words='");
-    put_commands();
-    (void)puts(" --help --version' ;;");
-    for (const cli_command *const *command = cmd_list(); *command != NULL; command++) {
-        for (const opt_spec *spec = (*command)->options; !is_end(spec); spec++) {
-            if (spec->kind != OPT_FLAG) {
-                bash_value(*command, spec);
-            }
+        if (spec->letter != 0) {
+            put_word("-", letter, spec->help);
         }
     }
-    (void)puts("    *) case ${COMP_WORDS[1]} in");
-    for (const cli_command *const *command = cmd_list(); *command != NULL; command++) {
-        bash_command(*command);
+    put_word("--", "color", "auto, always or never");
+    put_word("--", "help", "show this page");
+    put_word("-", "h", "show this page");
+}
+
+static bool is_option(const opt_spec *spec, const char *word)
+{
+    const size_t dashes = strlen(opt_dashes(spec));
+    return (spec->letter != 0 && word[0] == '-' && word[1] == spec->letter && word[2] == '\0') ||
+           (spec->name != NULL && strncmp(word, opt_dashes(spec), dashes) == 0 &&
+            strcmp(word + dashes, spec->name) == 0);
+}
+
+/* The option whose value follows `before`; NULL: there is none. */
+static const opt_spec *find_option(const cli_command *command, const char *before)
+{
+    for (const opt_spec *spec = command->options; spec->name != NULL || spec->letter != 0; spec++) {
+        if (spec->kind != OPT_FLAG && is_option(spec, before)) {
+            return spec;
+        }
     }
-    (void)puts("    esac ;;\n"
-               "    esac\n"
-               "    [[ $word = -* ]] && words=${options:-$words} files=''\n"
-               "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-               "    if [[ -n $files ]]; then\n"
-               "        IFS=$'\\n'\n"
-               "        COMPREPLY+=($(compgen $files -- \"$word\"))\n"
-               "        compopt -o filenames 2>/dev/null\n"
-               "    fi\n"
-               /* bash replaces what comes after the last colon only */
-               "    if [[ $word = *:* && $COMP_WORDBREAKS = *:* ]]; then\n"
-               "        COMPREPLY=(\"${COMPREPLY[@]#\"${word%\"${word##*:}\"}\"}\")\n"
-               "    fi\n"
-               "    return 0\n"
-               "}\n"
-               "complete -F _kiln kiln");
+    return NULL;
 }
 
-/* --- zsh -------------------------------------------------------------------------------------- */
-
-static void zsh_text(const char *text)
+static void put_values(const cmd_context *context, const cli_command *command, const opt_spec *spec)
 {
-    put_text(text, "[]:\\", "'\\''");
-}
-
-/* ":VALUE:" and where its words come from. */
-static void zsh_value(const cli_command *command, const opt_spec *spec)
-{
-    const value_words words = words_of(command, spec);
-    (void)putchar(':');
-    zsh_text(spec->value);
-    (void)putchar(':');
-    if (is_named(spec, "backend")) {
-        (void)putchar('(');
-        put_backends();
-        (void)putchar(')');
-    } else if (words.fixed != NULL) {
-        (void)printf("{compadd -- %s}", words.fixed);
-    } else if (words.asked != NULL) {
-        (void)printf("{_kiln_words %s}", words.asked);
-    } else {
-        (void)printf("%s", takes_path(spec) ? "_files" : takes_folder(spec) ? "_files -/" : " ");
+    static const char *const options[][2] = {{"language", "languages"},
+                                             {"arg", "arguments"},
+                                             {"device", "devices"},
+                                             {"backend", "backends"}};
+    const char *name = spec->name != NULL ? spec->name : "";
+    if (strcmp(name, "target") == 0) {
+        const bool compiles = strstr("compile explain warm", command->name) != NULL;
+        (void)print_words(context, compiles ? "targets" : "stored");
+    } else if (strcmp(spec->value, "FILE") == 0 || strcmp(spec->value, "PATH") == 0) {
+        put_word("", "", "files");
+    } else if (strcmp(spec->value, "DIR") == 0) {
+        put_word("", "", "folders");
+    }
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (strcmp(name, options[i][0]) == 0) {
+            (void)print_words(context, options[i][1]);
+        }
     }
 }
 
-static void zsh_option(const cli_command *command, const opt_spec *spec)
+/* The verbs of "create|add|... FILE"; false if the first argument is something else. */
+static bool put_verbs(const char *usage)
 {
-    const bool both = spec->name != NULL && spec->letter != 0;
-    const bool value = spec->kind != OPT_FLAG;
-    (void)printf(" \\\n            ");
-    if (spec->kind == OPT_LIST) {
-        (void)printf("'*'");
-    } else if (both) {
-        (void)printf("'(-%c --%s)'", spec->letter, spec->name);
+    const size_t length = strcspn(usage, " ");
+    for (size_t i = 0; i < length; i++) {
+        if (islower((unsigned char)usage[i]) == 0 && usage[i] != '|') {
+            return false;
+        }
     }
-    if (both) {
-        (void)printf("{-%c%s,--%s%s}'", spec->letter, value ? "+" : "", spec->name,
-                     value ? "=" : "");
-    } else if (spec->name != NULL) {
-        const bool equals = spec->name[strlen(spec->name) - 1] == '=';
-        const bool dashed = *opt_dashes(spec) == '\0';
-        (void)printf("'%s%s%s", opt_dashes(spec), spec->name,
-                     equals   ? "-"
-                     : !value ? ""
-                     : dashed ? "+"
-                              : "=");
-    } else {
-        (void)printf("'-%c%s", spec->letter, value ? "+" : "");
+    for (const char *at = usage; at < usage + length; at += strcspn(at, "| ") + 1) {
+        (void)printf("%.*s\t\n", (int)strcspn(at, "| "), at);
     }
-    (void)putchar('[');
-    zsh_text(spec->help);
-    (void)putchar(']');
-    if (value) {
-        zsh_value(command, spec);
-    }
-    (void)putchar('\'');
+    return length > 0;
 }
 
-static void zsh_command(const cli_command *command)
+static void put_arguments(const cmd_context *context, const cli_command *command, bool first)
 {
-    (void)printf("    %s)\n        _arguments -s", command->name);
-    for (const opt_spec *spec = command->options; !is_end(spec); spec++) {
-        zsh_option(command, spec);
-    }
-    (void)printf(" \\\n            '--color=[color]:when:(auto always never)'");
-    (void)printf(" \\\n            '(-h --help)'{-h,--help}'[show this page]'");
-    if (verbs_length(command) > 0) {
-        (void)printf(" \\\n            '1:what:(");
-        put_verbs(command);
-        (void)printf(")'");
-    } else if (takes_commands(command)) {
-        (void)printf(" \\\n            '1:command:(");
+    const char *usage = command->usage;
+    const bool verbs = first && put_verbs(usage);
+    if (strstr(usage, "COMMAND") != NULL) {
         put_commands();
-        (void)printf(")'");
     }
-    if (takes_keys(command)) {
-        (void)printf(" \\\n            '*:key:{_kiln_words keys%s}'",
-                     takes_files(command) ? "; _files" : "");
-    } else if (takes_files(command)) {
-        (void)printf(" \\\n            '*:file:_files'");
+    if (!verbs && strstr(usage, "KEY") != NULL) {
+        (void)print_words(context, "keys");
     }
-    (void)puts("\n        ;;");
+    if (strstr(usage, "FILE") != NULL || strstr(usage, "MANIFEST") != NULL) {
+        put_word("", "", "files");
+    }
 }
 
-static void print_zsh(void)
+/* "words POSITION COMMAND BEFORE WORD": the word at that position, and the one before it. */
+static void print_place(const cmd_context *context, const opt_list *arguments)
 {
-    (void)puts("#compdef kiln\n"
-               "# Completion of kiln for zsh, made by: kiln completion zsh\n"
-               "_kiln_words()\n"
-               "{\n"
-               "    compadd -- ${(f)\"$(kiln completion $1 2>/dev/null)\"}\n"
-               "}\n"
-               "_kiln()\n"
-               "{\n"
-               "    local -a commands\n"
-               "    commands=(");
-    for (const cli_command *const *command = cmd_list(); *command != NULL; command++) {
-        (void)printf("        '%s:", (*command)->name);
-        zsh_text((*command)->summary);
-        (void)puts("'");
-    }
-    (void)puts("    )\n"
-               "    if ((CURRENT == 2)); then\n"
-               "        _describe -t commands 'kiln command' commands\n"
-               "        return\n"
-               "    fi\n"
-               "    shift words\n"
-               "    ((CURRENT--))\n"
-               "    case $words[1] in");
-    for (const cli_command *const *command = cmd_list(); *command != NULL; command++) {
-        zsh_command(*command);
-    }
-    (void)puts("    esac\n"
-               "}\n"
-               "if [[ $funcstack[1] = _kiln ]]; then\n"
-               "    _kiln \"$@\"\n"
-               "else\n"
-               "    compdef _kiln kiln\n"
-               "fi");
-}
-
-/* --- fish ------------------------------------------------------------------------------------- */
-
-static void fish_text(const char *text)
-{
-    (void)printf(" -d '");
-    put_text(text, "\\", "\\'");
-    (void)puts("'");
-}
-
-static void fish_option(const cli_command *command, const opt_spec *spec)
-{
-    const value_words words = words_of(command, spec);
-    (void)printf("complete -c kiln -n '__kiln_is %s'", command->name);
-    if (spec->letter != 0) {
-        (void)printf(" -s %c", spec->letter);
-    }
-    if (spec->name != NULL) {
-        const bool dashed = *opt_dashes(spec) == '\0';
-        (void)printf(" -%c %.*s", dashed ? 'o' : 'l', (int)strcspn(spec->name + dashed, "="),
-                     spec->name + dashed);
-    }
-    if (is_named(spec, "backend")) {
-        (void)printf(" -x -a '");
-        put_backends();
-        (void)printf("'");
-    } else if (words.fixed != NULL) {
-        (void)printf(" -x -a '%s'", words.fixed);
-    } else if (words.asked != NULL) {
-        (void)printf(" -x -a '(kiln completion %s 2>/dev/null)'", words.asked);
-    } else if (takes_path(spec)) {
-        (void)printf(" -r -F");
-    } else if (takes_folder(spec)) {
-        (void)printf(" -x -a '(__fish_complete_directories)'");
-    } else if (spec->kind != OPT_FLAG) {
-        (void)printf(" -x");
-    }
-    fish_text(spec->help);
-}
-
-static void fish_command(const cli_command *command)
-{
-    (void)printf("complete -c kiln -n '__kiln_words 1' -a %s", command->name);
-    fish_text(command->summary);
-    for (const opt_spec *spec = command->options; !is_end(spec); spec++) {
-        fish_option(command, spec);
-    }
-    if (verbs_length(command) > 0) {
-        (void)printf("complete -c kiln -n '__kiln_is %s; and __kiln_words 2' -a '", command->name);
-        put_verbs(command);
-        (void)puts("'");
-    } else if (takes_commands(command)) {
-        (void)printf("complete -c kiln -n '__kiln_is %s' -a '", command->name);
+    const long position = strtol(arguments->items[1], NULL, 10);
+    const char *before = arguments->items[3];
+    const char *word = arguments->items[4];
+    if (position <= 1) {
         put_commands();
-        (void)puts("'");
+        if (word[0] == '-') {
+            put_word("--", "help", "list the commands");
+            put_word("--", "version", "print the version");
+        }
+        return;
     }
-    if (takes_keys(command)) {
-        (void)printf("complete -c kiln -n '__kiln_is %s' -a '(kiln completion keys 2>/dev/null)'\n",
-                     command->name);
-    }
-    if (takes_files(command)) {
-        (void)printf("complete -c kiln -n '__kiln_is %s' -F\n", command->name);
+    const cli_command *command = cmd_find(arguments->items[2], NULL);
+    const opt_spec *spec = command != NULL ? find_option(command, before) : NULL;
+    if (spec != NULL) {
+        put_values(context, command, spec);
+    } else if (command != NULL && word[0] == '-') {
+        put_options(command);
+    } else if (command != NULL) {
+        put_arguments(context, command, position == 2);
     }
 }
 
-static void print_fish(void)
-{
-    (void)puts("# Completion of kiln for fish, made by: kiln completion fish\n"
-               "function __kiln_is\n"
-               "    set -l words (commandline -opc)\n"
-               "    test (count $words) -ge 2; and test $words[2] = $argv[1]\n"
-               "end\n"
-               "function __kiln_words\n"
-               "    test (count (commandline -opc)) = $argv[1]\n"
-               "end\n"
-               "complete -c kiln -f\n"
-               "complete -c kiln -l color -x -a 'auto always never' -d color\n"
-               "complete -c kiln -s h -l help -d 'show a page of help'");
-    for (const cli_command *const *command = cmd_list(); *command != NULL; command++) {
-        fish_command(*command);
-    }
-}
+/* --- the scripts ------------------------------------------------------------------------------ */
+
+static const char bash_script[] =
+    "# Completion of kiln for bash, made by: kiln completion bash\n"
+    "_kiln()\n"
+    "{\n"
+    "    local i=$COMP_CWORD word=${COMP_WORDS[COMP_CWORD]}\n"
+    /* opencl:0 and --name=VALUE come in three pieces */
+    "    while [[ $i -gt 2 && (${COMP_WORDS[i]} = : || ${COMP_WORDS[i - 1]} = :) ]]; do\n"
+    "        i=$((i - 1)) word=${COMP_WORDS[i]}$word\n"
+    "    done\n"
+    "    local before=${COMP_WORDS[i - 1]}\n"
+    "    if [[ $word = = ]]; then\n"
+    "        word=''\n"
+    "    elif [[ $before = = ]]; then\n"
+    "        before=${COMP_WORDS[i - 2]}\n"
+    "    fi\n"
+    "    local IFS=$'\\n' line words='' files=''\n"
+    "    for line in $(\"$1\" completion -- words $i \"${COMP_WORDS[1]}\" \"$before\" "
+    "\"$word\" 2>/dev/null); do\n"
+    "        case $line in\n"
+    "        $'\\t'files) files=-f ;;\n"
+    "        $'\\t'folders) files=-d ;;\n"
+    "        *) words+=${line%%$'\\t'*}$'\\n' ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+    "    if [[ -n $files ]]; then\n"
+    "        COMPREPLY+=($(compgen $files -- \"$word\"))\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "    fi\n"
+    /* bash replaces what comes after the last colon only */
+    "    if [[ $word = *:* && $COMP_WORDBREAKS = *:* ]]; then\n"
+    "        COMPREPLY=(\"${COMPREPLY[@]#\"${word%\"${word##*:}\"}\"}\")\n"
+    "    fi\n"
+    "    return 0\n"
+    "}\n"
+    "complete -F _kiln kiln\n";
+
+static const char zsh_script[] =
+    "#compdef kiln\n"
+    "# Completion of kiln for zsh, made by: kiln completion zsh\n"
+    "_kiln()\n"
+    "{\n"
+    "    local line word=$words[CURRENT] before=$words[CURRENT-1]\n"
+    "    local -a found\n"
+    "    if [[ $word = --*=* ]]; then\n"
+    "        before=${word%%=*}\n"
+    "        compset -P '*='\n"
+    "    fi\n"
+    "    for line in ${(f)\"$(kiln completion -- words $((CURRENT - 1)) \"$words[2]\" \"$before\" "
+    "\"$word\" 2>/dev/null)\"}; do\n"
+    "        case $line in\n"
+    "        $'\\t'files) _files ;;\n"
+    "        $'\\t'folders) _files -/ ;;\n"
+    "        *) found+=(\"${${line%%$'\\t'*}//:/\\\\:}:${${line#*$'\\t'}}\") ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    _describe -t words 'kiln' found\n"
+    "}\n"
+    "if [[ $funcstack[1] = _kiln ]]; then\n"
+    "    _kiln \"$@\"\n"
+    "else\n"
+    "    compdef _kiln kiln\n"
+    "fi\n";
+
+static const char fish_script[] =
+    "# Completion of kiln for fish, made by: kiln completion fish\n"
+    "function __kiln_complete\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l word (commandline -ct)\n"
+    "    set -l before $words[-1]\n"
+    "    set -l start ''\n"
+    "    if string match -q -- '--*=*' $word\n"
+    "        set before (string replace -r '=.*' '' -- $word)\n"
+    "        set start $before=\n"
+    "    end\n"
+    "    for line in (kiln completion -- words (count $words) \"$words[2]\" \"$before\" \"$word\" "
+    "2>/dev/null)\n"
+    "        switch $line\n"
+    "            case \\tfiles\n"
+    "                __fish_complete_path $word\n"
+    "            case \\tfolders\n"
+    "                __fish_complete_directories $word\n"
+    "            case '*'\n"
+    "                printf '%s%s\\n' \"$start\" $line\n"
+    "        end\n"
+    "    end\n"
+    "end\n"
+    "complete -c kiln -f -a '(__kiln_complete)'\n";
 
 /* --- the command ------------------------------------------------------------------------------ */
 
 static exit_code run_completion(const cmd_context *context, void *fields, const opt_list *arguments)
 {
-    static const struct {
-        const char *shell;
-        void (*print)(void);
-    } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+    static const char *const shells[][2] = {
+        {"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
+    const char *what = arguments->items[0];
     (void)fields; /* has none */
-    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-        if (strcmp(arguments->items[0], shells[i].shell) == 0) {
-            shells[i].print();
+    const bool alone = arguments->count == 1;
+    for (size_t i = 0; alone && i < sizeof(shells) / sizeof(shells[0]); i++) {
+        if (strcmp(what, shells[i][0]) == 0) {
+            (void)fputs(shells[i][1], stdout);
             return EXIT_FINE;
         }
     }
-    if (completion_words_print(context, arguments->items[0])) {
+    if (strcmp(what, "words") == 0 && arguments->count == WORDS_ARGUMENTS) {
+        print_place(context, arguments);
+        return EXIT_FINE;
+    }
+    if (alone && print_words(context, what)) {
         return EXIT_FINE;
     }
     kiln_diag diag = KILN_DIAG_INIT;
@@ -491,6 +398,6 @@ const cli_command cmd_completion = {
                "stored (the targets of entries) and keys.",
     .options = specs,
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = WORDS_ARGUMENTS,
     .run = run_completion,
 };
