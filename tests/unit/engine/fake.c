@@ -67,7 +67,7 @@ static void keep_fake(void *call)
 static void record_fake(void *call, kn_draft *draft, char *target, size_t size)
 {
     (void)call;
-    draft->program.door = KN_DOOR_WALK;
+    draft->program.frontend = KN_FRONTEND_WALK;
     draft->program.language = KILN_LANG_OPENCL_C;
     draft->program.name = "a.cl";
     kn_draft_add_text(draft, text, sizeof(text) - 1, "", NULL, 0);
