@@ -1,5 +1,5 @@
-/* Disk hits and durable puts of bench_cache: kiln, plain files, LMDB, SQLite. Hits come from the
- * system's page cache and are measured in processor time; puts wait for the disk. */
+/* Disk hits and puts of bench_cache: kiln, plain files, LMDB, SQLite. Hits come from the
+ * system's page cache and are measured in processor time; no put waits for the disk. */
 #include "bench/cache.h"
 
 #include <stdio.h>
@@ -115,7 +115,7 @@ bool cache_bench_put(const char *root, int rounds)
     for (int i = 0; i < RIVALS; i++) {
         char name[64];
         (void)snprintf(name, sizeof(name), "put-%s", rivals[i]->name);
-        selves[i] = open_in(rivals[i], root, name, true);
+        selves[i] = open_in(rivals[i], root, name, false);
     }
     for (int round = -2; round < rounds; round++) {
         for (int i = 0; i < RIVALS; i++) {
@@ -131,9 +131,8 @@ bool cache_bench_put(const char *root, int rounds)
             }
         }
     }
-    printf(
-        "\n| durable put, us | kiln | files (write, fdatasync, rename) | LMDB | SQLite WAL | kiln "
-        "/ files |\n| --- | --- | --- | --- | --- | --- |\n| 64 KB |");
+    printf("\n| put, us | kiln | files (write, rename) | LMDB | SQLite WAL | kiln "
+           "/ files |\n| --- | --- | --- | --- | --- | --- |\n| 64 KB |");
     for (int i = 0; i < RIVALS; i++) {
         printf(" ");
         cache_print_spread(&samples[i], 1e-6, "%.0f");
@@ -142,8 +141,6 @@ bool cache_bench_put(const char *root, int rounds)
             rivals[i]->close(selves[i]);
         }
     }
-    const double ratio = bench_median(&samples[0]) / bench_median(&samples[1]);
-    printf(" %.2f |\n", ratio);
-    cache_judge("durable put over write, fdatasync, rename", ratio, 1.2, false);
+    printf(" %.2f |\n", bench_median(&samples[0]) / bench_median(&samples[1]));
     return true;
 }

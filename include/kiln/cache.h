@@ -143,7 +143,7 @@ typedef struct kiln_cache_options {
     uint64_t memory_max_bytes; /* 0: 256 MiB */
     uint32_t memory_max_count; /* 0: 4,096 */
     uint32_t wait_ms;          /* longest wait for another process's compile; 0: 10 minutes */
-    bool no_fsync;             /* KILN_FSYNC=0: publish without fsync; checksums find torn files */
+    bool no_fsync;             /* KILN_FSYNC=0: not written at once; checksums find torn files */
     const char *packs; /* KILN_PACKS: read-only packs (kiln/unstable/pack.h), absolute paths in
                           order, between them ':' (Windows: ';'); NULL: none */
     uint64_t disk_max_age_s; /* entries not used for so long are evicted; 0: any age */

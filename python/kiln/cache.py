@@ -60,7 +60,7 @@ class Cache(Closable):
     wait : float, optional
         The longest wait for another process's compile, in seconds; ``math.inf``: 49 days. Default: 600.
     fsync : bool, optional
-        Whether entries are published with fsync.
+        Whether compiled entries are written to the disk at once; no call waits for that.
     packs : iterable of paths, optional
         Read-only packs, in order.
     remotes : iterable of str, optional

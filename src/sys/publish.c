@@ -255,6 +255,14 @@ void kn_publish_share(kn_publish *publish)
     }
 }
 
+void kn_publish_start_writing(const kn_publish *publish)
+{
+    if (publish->failure == KILN_OK) {
+        /* The system writes it later all the same. */
+        (void)sync_file_range(publish->handle, 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+}
+
 void kn_publish_insist(kn_publish *publish)
 {
     struct stat facts;

@@ -57,6 +57,9 @@ void kn_publish_share(kn_publish *publish);
 /* Only this very file will do: what another writer has put there, or what was there before and
  * cannot be replaced (a file that is mounted over its name), is a failure. */
 void kn_publish_insist(kn_publish *publish);
+/* Has the system begin to write to the disk what was written so far (sync_file_range(2)), and does
+ * not wait for that. Left out where the system has no such call. */
+void kn_publish_start_writing(const kn_publish *publish);
 /* Ends the publish either way. Makes the final path's directory if that is what is missing. */
 kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
 void kn_publish_abort(kn_publish *publish);

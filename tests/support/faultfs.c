@@ -40,12 +40,13 @@ typedef enum op {
     OP_MMAP,
     OP_LINK,
     OP_TMPFILE,
+    OP_WRITEBACK,
     OP_COUNT
 } op;
 
-static const char *const op_names[OP_COUNT] = {"open", "write", "read",   "fsync", "rename",
-                                               "lock", "mkdir", "unlink", "rmdir", "truncate",
-                                               "mmap", "link",  "tmpfile"};
+static const char *const op_names[OP_COUNT] = {"open", "write", "read",    "fsync",    "rename",
+                                               "lock", "mkdir", "unlink",  "rmdir",    "truncate",
+                                               "mmap", "link",  "tmpfile", "writeback"};
 
 static const struct {
     const char *name;
@@ -447,20 +448,20 @@ ssize_t pread64(int fd, void *data, size_t size, off_t offset)
 }
 #endif
 
-int fsync(int fd)
-{
-    REAL(int, "fsync", int)
-    int number = 0;
-    effect what = decide(OP_FSYNC, fd_path(fd), &number);
-    return (int)conclude(what, number, what == EFFECT_FAIL ? -1 : real(fd));
-}
-
 int fdatasync(int fd)
 {
     REAL(int, "fdatasync", int)
     int number = 0;
     effect what = decide(OP_FSYNC, fd_path(fd), &number);
     return (int)conclude(what, number, what == EFFECT_FAIL ? -1 : real(fd));
+}
+
+int sync_file_range(int fd, off_t offset, off_t count, unsigned flags)
+{
+    REAL(int, "sync_file_range", int, off_t, off_t, unsigned)
+    int number = 0;
+    effect what = decide(OP_WRITEBACK, fd_path(fd), &number);
+    return (int)conclude(what, number, what == EFFECT_FAIL ? -1 : real(fd, offset, count, flags));
 }
 
 int ftruncate(int fd, off_t size)

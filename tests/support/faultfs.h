@@ -7,8 +7,9 @@
  *     KILN_FAULT=rule;rule;...      rule = op:when:effect[:part]
  *
  *     op      open (openat), write (pwrite, writev), read (pread), fsync (fdatasync), rename,
- *             lock (fcntl F_*LK*), mkdir, unlink, rmdir, truncate, mmap, link (linkat),
- *             tmpfile (an open of a file without a name; "open" counts it, too)
+ *             writeback (sync_file_range), lock (fcntl F_*LK*), mkdir, unlink, rmdir, truncate,
+ *             mmap, link (linkat), tmpfile (an open of a file without a name; "open" counts it,
+ *             too)
  *     when    "3" the third such call, "3+" it and all later ones, "*" all
  *     part    counts and hits only calls whose path contains this text
  *     effect  ENOSPC, EIO, 28, ...  the call fails so and does nothing

@@ -400,17 +400,18 @@ static void leave_tag(const kn_disk *disk)
     }
 }
 
-/* What can be had again for little is not worth a wait for the disk: a note and a list of headers,
- * which this machine makes again, and a copy. One that a power failure tears is found by its
- * checksum. */
-static bool waits_for_disk(const kn_disk *disk, const kn_tier_put *what)
+/* No put waits for the disk: a wait takes milliseconds, and whole seconds may pass until the name
+ * of the entry is on the disk. What a power failure tears is found by its checksum. A compiled
+ * entry is written at once, so that only the last seconds are lost; a note, a list of headers and a
+ * copy cost little to make again, and the system writes them when it likes. */
+static bool is_written_at_once(const kn_disk *disk, const kn_tier_put *what)
 {
     return disk->sync && !what->copy && !kn_recipe_is_note(what->recipe) &&
            !kn_recipe_is_of_stage(what->recipe, kn_stage_headers);
 }
 
 static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn_entry_parts *parts,
-                                 bool sync, bool *out_made_new, kiln_diag *diag)
+                                 bool at_once, bool *out_made_new, kiln_diag *diag)
 {
     char tmp[KN_DISK_PATH];
     kn_publish publish;
@@ -422,7 +423,10 @@ static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn
     const kn_span all[] = {kn_span_of(parts->header, sizeof parts->header), parts->body,
                            parts->recipe};
     kn_publish_write_parts(&publish, all, sizeof all / sizeof *all);
-    status = kn_publish_commit(&publish, sync, diag);
+    if (at_once) {
+        kn_publish_start_writing(&publish);
+    }
+    status = kn_publish_commit(&publish, false, diag);
     *out_made_new = publish.made_new;
     return status;
 }
@@ -463,7 +467,7 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
         (void)kn_file_remove_folder(path); /* one that holds something belongs to another */
     }
     bool made_new = false;
-    status = publish_parts(disk, path, &parts, waits_for_disk(disk, what), &made_new, diag);
+    status = publish_parts(disk, path, &parts, is_written_at_once(disk, what), &made_new, diag);
     (void)atomic_fetch_add(&disk->puts, 1);
     /* What was there may have been evicted meanwhile, and is off the totals then. */
     replaces = replaces && !made_new;
