@@ -4,7 +4,8 @@
 
 A PROGRAM is a file of this directory and its words ("nvrtc fp16"), a COMMAND any other program. Each round starts each
 way once, in an order that moves on by one, in a process of its own from an empty home and an empty cache; a start of
-each way before the first round fills the page cache and Python's bytecode and is not counted. The ways:
+each way before the first round fills the page cache and Python's bytecode and is not counted. Homes are removed at the
+end: ext4 makes a file more slowly where one was removed in the last seconds. The ways:
   plain      without kiln                        kiln       under kiln exec
   nocache    kiln exec with KILN_NO_CACHE=1      disabled   kiln exec with KILN_DISABLE=1
   nosync     kiln exec with KILN_FSYNC=0         memory     kiln exec, its cache in /dev/shm
@@ -49,9 +50,7 @@ class Starts:
         self.kiln, self.root = kiln, root
 
     def variables(self, way):
-        home = self.root / "home"
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir()
+        home = Path(tempfile.mkdtemp(prefix="home-", dir=self.root))
         env = environment(home, home / "kiln")
         env["PYTHONPYCACHEPREFIX"] = str(self.root / "bytecode")
         env.update(WAYS[way])

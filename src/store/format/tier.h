@@ -22,7 +22,7 @@ typedef struct kn_tier_put {
     kn_span recipe;
     kiln_blob *blob;
     bool below; /* memory does not keep it: this process does not ask for it again */
-    bool copy;  /* of what another tier has: nobody waits for the disk to have it */
+    bool copy;  /* of what another tier has */
 } kn_tier_put;
 
 typedef struct kn_tier_ops {
