@@ -33,8 +33,8 @@ WAYS = {"plain": {}, "kiln": {}, "nocache": {"KILN_NO_CACHE": "1"}, "disabled": 
                   "MALLOC_TOP_PAD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "1073741824"}}
 NEEDS = {"nvrtc": None, "cupy_science": "cupy", "cupy_operations": "cupy", "triton_matmul": "triton",
          "jax_layers": "jax", "torch_compile": "torch", "cuda_core": "cuda.core"}
-PROGRAMS = ["nvrtc plain", "nvrtc fp16", "nvrtc cub", "cupy_science", "triton_matmul", "jax_layers", "torch_compile",
-            "cuda_core"]
+PROGRAMS = ["nvrtc plain", "nvrtc fp16", "nvrtc cub", "hiprtc_alone", "cupy_science", "triton_matmul", "jax_layers",
+            "torch_compile", "cuda_core"]
 FIGURES = ("ms", "wall", "cpu", "faults", "switches")
 
 
