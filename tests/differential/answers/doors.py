@@ -2,7 +2,7 @@
 """doors.py nvrtc|hiprtc TABLES KILN LIBEXEC LIBRARY [FAKE] [--all]: each option and variable of src/compilers' tables through all ways
 by which kiln serves the compiler: its runtime, the drop-in call, the library of `kiln exec`, and a replay of what that recorded. They
 must agree whether a compile has the same key as one without the option, another, or bypasses the cache. The compiler is an installed
-one, or the fake one that is named, which is slower and gets fewer. Without --all each option in one of its spellings, by the seed that
+one; of NVRTC also the fake one that is named, which is slower and gets fewer. Without --all each option in one of its spellings, by the seed that
 is printed ($KILN_TEST_SEED)."""
 import ctypes
 import json
@@ -97,10 +97,7 @@ class Hiprtc:
     refused = ("REFUSED", "BITCODE", "NAMES_TARGET")
 
     def __init__(self, libexec, library, fake):
-        self.real = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5"
-        self.fake = not os.path.exists(self.real)
-        if self.fake:
-            self.real = os.path.realpath(fake)
+        self.real, self.fake = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5", False
         self.front = f"{libexec}/hip/5/libkiln-hiprtc.so.5"
         self.env = {"KILN_HIP_LIBRARY": self.real, "LD_LIBRARY_PATH": f"{Path(self.real).parent}:{library}"}
 
