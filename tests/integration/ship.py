@@ -129,9 +129,14 @@ def fill(world):
 
 def there_and_back(world, place, trust):
     said = world.kiln("push", place + ":v1", KILN_SIGNING_KEY=str(world.work / "release.pem"))
-    assert re.fullmatch(r"2 pushed in 2 layers, .*, signed\n", said), said
+    found = re.fullmatch(r"2 pushed in 2 layers, .*, signed\n(sha256:[0-9a-f]{64})\n", said)
+    assert found, said
     said = world.kiln("push", place + ":pack", "--pack", "app.kpack", "--json", KILN_CACHE_DIR=str(world.root / "none"))
-    assert json.loads(said) == {"pushed": 2, "layers": 2, "pack_bytes": json.loads(said)["pack_bytes"], "signed": False}
+    known = {name: json.loads(said)[name] for name in ("pack_bytes", "digest")}
+    assert json.loads(said) == {"pushed": 2, "layers": 2, "signed": False, **known}
+    world.kiln("pull", f"{place}@{found[1]}", "--pack", "pinned.kpack", **trust)
+    world.refused(4, "", "pull", f"{place}@sha256:{'0' * 64}", "--pack", "none.kpack", **trust)
+    assert (world.work / "pinned.kpack").read_bytes() == (world.work / "app.kpack").read_bytes()
     world.kiln("pull", place + ":v1", "--pack", "back.kpack", **trust)
     assert (world.work / "back.kpack").read_bytes() == (world.work / "app.kpack").read_bytes()
     desk = {"KILN_CACHE_DIR": str(world.root / "desk")}
@@ -210,7 +215,7 @@ def ship_recording(world, place, trust):
     record = {"KILN_RECORD": str(world.work / "recording")}
     world.kiln("compile", "one.fake", "-t", "fake:0", **record)
     said = world.kiln("push", place + ":rec", "recording", KILN_SIGNING_KEY=str(world.work / "release.pem"))
-    assert re.fullmatch(r"1 pushed in 1 layer, .*, signed\n", said), said
+    assert re.fullmatch(r"1 pushed in 1 layer, .*, signed\nsha256:[0-9a-f]{64}\n", said), said
     world.kiln("push", place + ":open", "recording")
     world.kiln("pull", place + ":rec", "back", **trust)
     def files(root):

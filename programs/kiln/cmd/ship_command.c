@@ -65,6 +65,9 @@ static exit_code tell_shipped(const cmd_context *context, const transfer_options
         out_json_set(&root, "layers", out_json_u64(result->layers));
         out_json_set(&root, "pack_bytes", out_json_u64(result->bytes));
         out_json_set(&root, "signed", json_boolean(result->is_signed));
+        if (result->digest[0] != '\0') {
+            out_json_set(&root, "digest", out_json_text(result->digest));
+        }
         return out_json(stdout, root) ? EXIT_FINE : cmd_no_memory(context);
     }
     const char *size = out_bytes(context->pool, result->bytes);
@@ -74,6 +77,9 @@ static exit_code tell_shipped(const cmd_context *context, const transfer_options
     (void)printf("%" PRIu64 " %s in %zu %s, %s, %s\n", result->entries, verb, result->layers,
                  result->layers == 1 ? "layer" : "layers", size,
                  result->is_signed ? "signed" : "not signed");
+    if (result->digest[0] != '\0') {
+        (void)printf("%s\n", result->digest);
+    }
     return EXIT_FINE;
 }
 

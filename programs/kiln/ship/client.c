@@ -27,7 +27,7 @@ bool client_means_place(const char *word)
 kiln_status client_parse(const char *word, client_place *out_place, kiln_diag *diag)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                  "._-/:[]";
+                                  "._-/:@[]";
     const bool is_plain = strncmp(word, plain, sizeof(plain) - 1) == 0;
     const char *name = word + (is_plain ? sizeof(plain) : sizeof(tls)) - 1;
     const char *slash = strchr(name, '/');
@@ -36,7 +36,8 @@ kiln_status client_parse(const char *word, client_place *out_place, kiln_diag *d
     *out_place = (client_place){name, is_plain};
     if (slash == NULL || slash == name || tag == NULL || tag[1] == '\0' || tag == last + 1 ||
         name[strspn(name, allowed)] != '\0') {
-        return kiln_diag_set(diag, KILN_E_INVALID, "write oci://registry/name:tag", word,
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "write oci://registry/name:tag, or name@sha256:DIGEST", word,
                              "is not a place in a registry");
     }
     return KILN_OK;

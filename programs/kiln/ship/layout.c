@@ -13,7 +13,6 @@
 
 #define BLOB_MOST ((size_t)4 << 30)
 #define JSON_MOST ((size_t)4 << 20)
-#define DIGEST_TEXT 72 /* "sha256:", 64 digits, NUL */
 
 static const char manifest_type[] = "application/vnd.oci.image.manifest.v1+json";
 static const char config_type[] = "application/vnd.oci.image.config.v1+json";
@@ -34,7 +33,7 @@ static const char target_mark[] = "dev.kiln.target";
 
 /* A recipe has the SHA-256 of each field of bytes in its text: the library needs no other way to
  * give one away. */
-static kiln_status digest_blob(const void *data, size_t size, char out_text[DIGEST_TEXT],
+static kiln_status digest_blob(const void *data, size_t size, char out_text[LAYOUT_DIGEST],
                                kiln_diag *diag)
 {
     kiln_recipe *recipe = NULL;
@@ -48,14 +47,14 @@ static kiln_status digest_blob(const void *data, size_t size, char out_text[DIGE
         status = kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "sha256", "a recipe has no digest");
     }
     if (status == KILN_OK) {
-        (void)snprintf(out_text, DIGEST_TEXT, "sha256:%.64s", digest + 1);
+        (void)snprintf(out_text, LAYOUT_DIGEST, "sha256:%.64s", digest + 1);
     }
     kiln_recipe_destroy(recipe);
     return status;
 }
 
 static kiln_status store_blob(const ship_layout *layout, const void *data, size_t size,
-                              char out_digest[DIGEST_TEXT], kiln_diag *diag)
+                              char out_digest[LAYOUT_DIGEST], kiln_diag *diag)
 {
     kiln_status status = digest_blob(data, size, out_digest, diag);
     if (status != KILN_OK) {
@@ -71,10 +70,10 @@ static kiln_status read_blob(const ship_layout *layout, const json_t *descriptor
                              size_t most, char **out_data, size_t *out_size, kiln_diag *diag)
 {
     const char *digest = json_string_value(json_object_get(descriptor, "digest"));
-    char found[DIGEST_TEXT];
+    char found[LAYOUT_DIGEST];
     *out_data = NULL;
-    if (digest == NULL || strlen(digest) != DIGEST_TEXT - 1 || strncmp(digest, "sha256:", 7) != 0 ||
-        strspn(digest + 7, "0123456789abcdef") != 64) {
+    if (digest == NULL || strlen(digest) != LAYOUT_DIGEST - 1 ||
+        strncmp(digest, "sha256:", 7) != 0 || strspn(digest + 7, "0123456789abcdef") != 64) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, what, "names a blob without a SHA-256");
     }
     const char *path = pool_format(layout->pool, "%s/blobs/sha256/%s", layout->path, digest + 7);
@@ -105,7 +104,7 @@ static json_t *describe_blob(const char *type, const char *digest, size_t size)
 
 /* Writes JSON as a blob, or as a file (`name` not NULL), and frees it. */
 static kiln_status write_json(const ship_layout *layout, json_t *root, const char *name,
-                              char out_digest[DIGEST_TEXT], size_t *out_size, kiln_diag *diag)
+                              char out_digest[LAYOUT_DIGEST], size_t *out_size, kiln_diag *diag)
 {
     char *text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
@@ -132,7 +131,8 @@ kiln_status layout_begin(ship_layout *layout, layout_kind kind, const char *path
 {
     const char *blobs = pool_format(pool, "%s/blobs", path);
     const char *digests = pool_format(pool, "%s/blobs/sha256", path);
-    *layout = (ship_layout){pool, kind, path, json_array(), json_array()};
+    *layout = (ship_layout){
+        .pool = pool, .kind = kind, .path = path, .layers = json_array(), .diffs = json_array()};
     if (blobs == NULL || digests == NULL || layout->layers == NULL || layout->diffs == NULL) {
         return diag_no_memory(diag, "making an image");
     }
@@ -143,7 +143,7 @@ kiln_status layout_begin(ship_layout *layout, layout_kind kind, const char *path
 kiln_status layout_add(ship_layout *layout, const char *target, const void *data, size_t size,
                        kiln_diag *diag)
 {
-    char digest[DIGEST_TEXT];
+    char digest[LAYOUT_DIGEST];
     kiln_status status = store_blob(layout, data, size, digest, diag);
     if (status == KILN_OK) {
         json_t *row = describe_blob(layer_type, digest, size);
@@ -186,7 +186,7 @@ static json_t *make_manifest(ship_layout *layout, json_t *config)
 
 kiln_status layout_finish(ship_layout *layout, kiln_diag *diag)
 {
-    char digest[DIGEST_TEXT];
+    char digest[LAYOUT_DIGEST];
     size_t size = 0;
     kiln_status status = write_json(layout, make_config(layout), NULL, digest, &size, diag);
     if (status == KILN_OK) {
@@ -197,6 +197,7 @@ kiln_status layout_finish(ship_layout *layout, kiln_diag *diag)
         json_t *root = json_object();
         json_t *list = json_array();
         json_t *row = describe_blob(manifest_type, digest, size);
+        memcpy(layout->digest, digest, sizeof(layout->digest));
         json_t *notes = json_object();
         out_json_set(&notes, "org.opencontainers.image.ref.name", out_json_text("kiln"));
         out_json_set(&row, "annotations", notes);
@@ -261,7 +262,7 @@ kiln_status layout_open(ship_layout *layout, layout_kind kind, const char *path,
 {
     char *text = NULL;
     size_t size = 0;
-    *layout = (ship_layout){pool, kind, path, NULL, NULL};
+    *layout = (ship_layout){.pool = pool, .kind = kind, .path = path};
     json_t *index = load_index(layout);
     const json_t *first = json_array_get(json_object_get(index, "manifests"), 0);
     kiln_status status = first == NULL

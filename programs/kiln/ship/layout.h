@@ -9,14 +9,17 @@
 
 #include "cli/pool.h"
 
+#define LAYOUT_DIGEST 72 /* "sha256:", 64 digits, NUL */
+
 typedef enum layout_kind { LAYOUT_PACKS, LAYOUT_RECORDING } layout_kind;
 
 typedef struct ship_layout {
     cli_pool *pool;
     layout_kind kind;
     const char *path;
-    json_t *layers; /* descriptors */
-    json_t *diffs;  /* digests of the layers, for the image's configuration */
+    json_t *layers;             /* descriptors */
+    json_t *diffs;              /* digests of the layers, for the image's configuration */
+    char digest[LAYOUT_DIGEST]; /* of the image, by which it can be pulled; set by finish */
 } ship_layout;
 
 /* Begins one in an empty directory; finish writes what names the layers; deinit frees. KILN_E_IO,

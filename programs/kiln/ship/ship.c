@@ -206,6 +206,7 @@ kiln_status ship_push(const cmd_context *context, const char *place, kiln_cache 
     console_progress(context->console, s.count, s.count, "uploading", 0);
     status = status == KILN_OK ? client_upload(s.layout_path, &to, context->pool, diag) : status;
     console_progress_end(context->console);
+    memcpy(out_result->digest, s.layout.digest, sizeof(out_result->digest));
     end_shipping(&s);
     return status;
 }

@@ -6,11 +6,13 @@
 #include <kiln/unstable/pack.h>
 
 #include "cli/cmd.h"
+#include "ship/layout.h"
 
 typedef struct ship_result {
     uint64_t entries, bytes; /* of all packs */
     size_t layers;
-    bool is_signed; /* pushed: all of them; pulled: by trusted keys */
+    bool is_signed;             /* pushed: all of them; pulled: by trusted keys */
+    char digest[LAYOUT_DIGEST]; /* of the image that was pushed, else "" */
 } ship_result;
 
 /* Pushes what the pack at `path` holds, or all of `cache` where that is NULL, to `place`

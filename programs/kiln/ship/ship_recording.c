@@ -178,6 +178,7 @@ kiln_status ship_push_recording(const cmd_context *context, const char *place, c
     status = status == KILN_OK ? add_recording(&layout, &g, out_result, diag) : status;
     status = status == KILN_OK ? layout_finish(&layout, diag) : status;
     status = status == KILN_OK ? client_upload(image, &to, pool, diag) : status;
+    memcpy(out_result->digest, layout.digest, sizeof(out_result->digest));
     drop_gathered(&g);
     layout_deinit(&layout);
     scratch_remove(scratch);
