@@ -334,7 +334,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
     X(KILN_COUNTER_MISSES_OTHER, misses_other, "",                                                 \
       "misses due to another environment or version of kiln")                                      \
     X(KILN_COUNTER_NOTE_HITS, note_hits, "", "kiln's notes found (headers, compilers)")            \
-    X(KILN_COUNTER_NOTE_MISSES, note_misses, "", "kiln's notes not found, or out of date")         \
+    X(KILN_COUNTER_NOTE_MISSES, note_misses, "", "kiln's notes missing or out of date")            \
     X(KILN_COUNTER_BYPASS_NS, bypass_ns, "ns", "time spent on compiles that bypassed the cache")   \
     X(KILN_COUNTER_REMOTE_SKIPPED, remote_skipped, "",                                             \
       "lookups in remotes whose budget was used up")                                               \

@@ -113,7 +113,7 @@ class Blob:
         return ctypes.string_at(lib.kiln_blob_data(self._pointer), size) if size else b""
 
     def __repr__(self) -> str:
-        return f"<kiln.Blob of {len(self)} bytes, origin {self.origin!r}>"
+        return f"<kiln.Blob of {len(self)} {'byte' if len(self) == 1 else 'bytes'}, origin {self.origin!r}>"
 
     if sys.version_info >= (3, 12):
 

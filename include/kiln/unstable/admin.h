@@ -96,7 +96,7 @@ typedef struct kiln_bypass {
 /* Any status but KILN_OK ends the walk and is returned by it. */
 typedef kiln_status kiln_bypass_fn(void *user, const kiln_bypass *bypass);
 
-/* Shows the reasons for which compiles bypassed the cache, the dearest first. At most 64 reasons
+/* Shows the reasons for which compiles bypassed the cache, by time. At most 64 reasons
  * are remembered, and two processes at once may lose a count, which `bypassed` of the counters has.
  * Threads: any.   Blocks: disk.   Owns: `bypass` is borrowed for the call.
  * Fails: KILN_E_NOMEM, or what `visit` returns. */

@@ -8,7 +8,7 @@
 
 #include "cli/pool.h"
 
-/* Copies of what kiln_cache_walk_bypasses shows, the dearest first. */
+/* Copies of what kiln_cache_walk_bypasses shows, the most expensive first. */
 typedef struct cli_bypasses {
     const kiln_bypass *items;
     size_t count;

@@ -35,6 +35,16 @@ static const char *copy_field(cli_pool *pool, const char *recipe, const char *na
     return value != NULL ? pool_text(pool, value, length) : NULL;
 }
 
+/* The length of the first line of a value, whose line feeds are escaped. */
+static size_t measure_line(const char *value, size_t length)
+{
+    size_t used = 0;
+    while (used < length && !(value[used] == '\\' && used + 1 < length && value[used + 1] == 'n')) {
+        used += value[used] == '\\' && used + 1 < length ? 2 : 1;
+    }
+    return used;
+}
+
 /* Its label or the first words of its sort that it has, and what it was specialised with. */
 static const char *name_recipe(cli_pool *pool, const char *label, const char *recipe)
 {
@@ -49,6 +59,7 @@ static const char *name_recipe(cli_pool *pool, const char *label, const char *re
     for (size_t i = 0; i < count && text[0] == '\0'; i++) {
         const char *value = find_field(recipe, fields[i], &length);
         if (value != NULL) {
+            length = measure_line(value, length);
             (void)snprintf(text, sizeof(text), "%.*s", (int)(length < LONGEST ? length : LONGEST),
                            value);
         }

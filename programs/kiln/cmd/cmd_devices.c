@@ -30,13 +30,14 @@ static bool print_device_table(cli_pool *pool, kiln_runtime *runtime)
     size_t count = kiln_runtime_device_count(runtime);
     for (size_t i = 0; i < count; i++) {
         const kiln_device_info *info = kiln_device_properties(kiln_runtime_device(runtime, i));
-        const char *cells[] = {pool_format(pool, "%s:%u", info->backend, info->index),
-                               info->name,
-                               kiln_device_class_name(info->device_class),
-                               pool_format(pool, "%u", info->compute_units),
-                               out_bytes(pool, info->memory_bytes),
-                               info->target,
-                               info->driver};
+        const char *cells[] = {
+            pool_format(pool, "%s:%u", info->backend, info->index),
+            info->name,
+            kiln_device_class_name(info->device_class),
+            info->compute_units == 0 ? "-" : pool_format(pool, "%u", info->compute_units),
+            info->memory_bytes == 0 ? "-" : out_bytes(pool, info->memory_bytes),
+            info->target,
+            info->driver};
         out_table_add(&table, cells);
     }
     if (count == 0) {

@@ -210,10 +210,9 @@ static void print_backends(const doctor_findings *findings)
     (void)puts("Backends");
     for (size_t i = 0; i < findings->report_count; i++) {
         const kiln_probe_report *report = &findings->reports[i];
-        out_print(stdout, "  %-9s %-18s", report->backend,
-                  kiln_probe_outcome_name(report->outcome));
+        out_print(stdout, "  %-9s %s", report->backend, kiln_probe_outcome_name(report->outcome));
         if (report->outcome == KILN_PROBE_READY) {
-            out_print(stdout, "%u device%s, %.1f ms", report->device_count,
+            out_print(stdout, "  %u device%s, %.1f ms", report->device_count,
                       report->device_count == 1 ? "" : "s", (double)report->probe_ns / 1e6);
         }
         (void)putchar('\n');

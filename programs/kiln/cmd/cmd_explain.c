@@ -276,8 +276,8 @@ const cli_command cmd_explain = {
     .summary = "Says why a kernel would be compiled again",
     .details =
         "For a file: whether each stage of its compile is in the cache, and if not, what differs\n"
-        "from the nearest entry that is. For a key: what became of it, and what its entry differs\n"
-        "in from the nearest other. Give the options that the file is compiled with.",
+        "from the nearest entry that is. For a key: whether its entry is there, and what differs\n"
+        "from the nearest other. Give the options that the file is compiled with.",
     .options = specs,
     .options_size = sizeof(explain_options),
     .min_arguments = 1,

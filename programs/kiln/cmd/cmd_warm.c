@@ -233,15 +233,36 @@ static bool is_kept(const warm_work *work)
     return true;
 }
 
-/* After the table: the last lines are what is read. */
+static void report_repeats(const warm_work *work, size_t count)
+{
+    if (count > 0) {
+        console_say(work->context->console, "the same for %zu more %s", count,
+                    count == 1 ? "kernel" : "kernels");
+    }
+}
+
+/* After the table: the last lines are what is read. A target that does not exist fails for each
+ * kernel in the same words. */
 static void report_failures(const warm_work *work, const warm_result *result)
 {
+    const char *last = NULL;
+    size_t repeats = 0;
     (void)fflush(stdout);
     for (size_t i = 0; i < result->count; i++) {
-        if (result->items[i].trouble != NULL) {
-            (void)cmd_fail(work->context, result->items[i].trouble);
+        const warm_item *item = &result->items[i];
+        if (item->trouble == NULL) {
+            continue;
         }
+        if (last != NULL && item->trouble->log == NULL && strcmp(last, item->reason) == 0) {
+            repeats++;
+            continue;
+        }
+        report_repeats(work, repeats);
+        repeats = 0;
+        last = item->reason;
+        (void)cmd_fail(work->context, item->trouble);
     }
+    report_repeats(work, repeats);
 }
 
 static exit_code print_result(const warm_work *work, const warm_result *result)

@@ -325,6 +325,8 @@ static void print_troubles(const exec_report *report, cli_pool *pool, FILE *file
 void exec_report_print(const exec_report *report, cli_pool *pool, const char *note, FILE *file)
 {
     const uint64_t asked = exec_report_asked(report);
+    const uint64_t spent_ns = report->compile_ns + report->bypass_ns;
+    const uint64_t left = exec_report_not_stored(report);
     const char *verdict = exec_report_verdict(report, pool);
     (void)fprintf(file,
                   "kiln: %" PRIu64 " %s asked for: %" PRIu64 " %s, %" PRIu64 " compiled, %" PRIu64
@@ -332,15 +334,15 @@ void exec_report_print(const exec_report *report, cli_pool *pool, const char *no
                   asked, asked == 1 ? "compile" : "compiles", report->hits,
                   report->hits == 1 ? "hit" : "hits", report->compiled, report->bypassed,
                   report->failed);
-    if (asked > 0) {
+    if (spent_ns > 0) {
         (void)fprintf(file, "kiln: %s saved, %s spent compiling\n", time_of(pool, report->saved_ns),
-                      time_of(pool, report->compile_ns + report->bypass_ns));
+                      time_of(pool, spent_ns));
     }
-    if (exec_report_not_stored(report) > 0) {
+    if (left > 0) {
         (void)fprintf(file,
                       "kiln: not stored: run `kiln exec --capture` once (%" PRIu64
-                      " OpenCL programs, whose kernels PoCL would all compile for that)\n",
-                      exec_report_not_stored(report));
+                      " OpenCL %s, whose kernels PoCL would all compile for that)\n",
+                      left, left == 1 ? "program" : "programs");
     }
     print_troubles(report, pool, file);
     for (size_t i = 0; i < report->reason_count; i++) {

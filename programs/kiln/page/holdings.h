@@ -24,7 +24,7 @@ typedef struct held_entry {
 
 typedef struct holdings {
     const char *root;
-    held_entry *entries; /* dearest first */
+    held_entry *entries; /* most expensive first */
     size_t count;
     size_t unreadable; /* damaged or gone meanwhile */
     uint64_t disk_bytes;

@@ -83,9 +83,11 @@ kiln_status kn_hip_fail(const kn_hip *hip, int result, const char *what, kiln_di
 {
     const char *name = hip->driver.hipGetErrorName(result);
     const char *text = hip->driver.hipGetErrorString(result);
+    text = text != NULL ? text : "no description";
+    const bool repeats = name != NULL && strcmp(name, text) == 0;
     kiln_status status = kiln_diag_set(diag, status_of(result), advice_for(result), what,
-                                       "%s (%d): %s", name != NULL ? name : "unknown hipError_t",
-                                       result, text != NULL ? text : "no description");
+                                       "%s (%d)%s%s", name != NULL ? name : "unknown hipError_t",
+                                       result, repeats ? "" : ": ", repeats ? "" : text);
     kiln_diag_set_vendor_code(diag, result);
     return status;
 }
