@@ -17,9 +17,10 @@ kn_source_form kn_closure_form(kiln_language language)
         return KN_FORM_##form;
 #define KN_LANGUAGE(id, name, ending, other, form, ...) KN_LANGUAGE_INTERNAL(id, name, ending, form)
 #include "base/languages.def"
-    default:
-        return KN_FORM_C;
+    case KILN_LANG_NONE: /* no default: a language without a row does not compile */
+        break;
     }
+    return KN_FORM_C;
 }
 
 static bool contains_text(kn_span text, const char *what)

@@ -39,14 +39,19 @@
 static kiln_status refuse_language(kn_driver *driver, const kiln_target *target,
                                    kiln_language language, kiln_diag *diag)
 {
+    static const kiln_language languages[] = {
+#define KN_LANGUAGE(id, ...) KILN_LANG_##id,
+#define KN_LANGUAGE_INTERNAL(id, ...) KILN_LANG_##id,
+#include "base/languages.def"
+    };
     char fix[160] = "";
-    for (int i = KILN_LANG_C; i <= KILN_LANG_HIP; i++) {
+    for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
         size_t stages = 0;
         const size_t used = strlen(fix);
-        if (i != KILN_LANG_BUILTIN && kn_hal_stages(&driver->in, driver->in.handle, target,
-                                                    (kiln_language)i, &stages) != NULL) {
+        if (languages[i] != KILN_LANG_BUILTIN &&
+            kn_hal_stages(&driver->in, driver->in.handle, target, languages[i], &stages) != NULL) {
             kn_text_putf(fix + used, sizeof(fix) - used, "%s%s", used > 0 ? ", " : "it takes ",
-                         kiln_language_name((kiln_language)i));
+                         kiln_language_name(languages[i]));
         }
     }
     return kiln_diag_set(diag, KILN_E_UNSUPPORTED, fix, "building a program",

@@ -39,8 +39,6 @@ static void a_row_is_all_that_a_language_needs(void **state)
 #define KN_LANGUAGE_INTERNAL(id, name, ending, form)                                               \
     rows += check_row(KILN_LANG_##id, name, ending);
 #include "base/languages.def"
-    /* None of kiln/device.h lacks a row. */
-    assert_int_equal(rows, KILN_LANG_HIP);
     assert_string_equal(kiln_language_name((kiln_language)(rows + 1)), "unknown");
 }
 
