@@ -35,7 +35,7 @@ struct kn_flight_seat {
     kiln_diag diag;
     kn_lock_file *lock;   /* the leader's, while it holds a byte */
     uint64_t byte, owner; /* the second: of a claim alone */
-    kn_pulse_beat beat;
+    uint64_t pulse;
 };
 
 struct kn_flight {
@@ -43,7 +43,6 @@ struct kn_flight {
     kn_map seats;
     size_t claims; /* of the seats */
     char *lock_path;
-    kn_pulse pulse;
     void *(*retain)(void *result);
     void (*release)(void *result);
 };
@@ -61,7 +60,6 @@ kiln_status kn_flight_create(const char *lock_path, void *(*retain)(void *result
     }
     kn_mutex_init(&flight->mutex);
     kn_map_init(&flight->seats);
-    kn_pulse_init(&flight->pulse);
     flight->lock_path = path;
     flight->retain = retain;
     flight->release = release;
@@ -72,7 +70,6 @@ kiln_status kn_flight_create(const char *lock_path, void *(*retain)(void *result
 void kn_flight_destroy(kn_flight *flight)
 {
     if (flight != NULL) {
-        kn_pulse_deinit(&flight->pulse);
         kn_map_deinit(&flight->seats);
         kn_mutex_deinit(&flight->mutex);
         free(flight->lock_path);
@@ -177,7 +174,7 @@ kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
 /* --- among processes -------------------------------------------------------------------------- */
 
 /* The bytes of a key. The first holder has the one above 2^61; who passes it over has the next of
- * eight above 2^60, of which each has a pulse. What is below belongs to others. */
+ * those above 2^60. What is below belongs to others. */
 #define LEVELS 4u
 
 static uint64_t byte_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint32_t level)
@@ -201,7 +198,7 @@ static uint64_t owner_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint64_t space, 
 
 static uint64_t pulse_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint32_t level)
 {
-    return byte_of(key, LEVELS + level);
+    return kn_get_u64(key) * LEVELS + level;
 }
 
 #define ANCESTORS 32u
@@ -269,7 +266,7 @@ static bool gives_up_holder(approach *a)
     }
     a->wait->passed_over = true;
     kn_log(KILN_LOG_WARN,
-           "another process that compiles the same has shown no activity for %u ms: no longer "
+           "another process that compiles the same is stopped or gone for %u ms: no longer "
            "waiting for it",
            (unsigned)(KN_PULSE_SILENT_NS / MS));
     if (a->level + 1 == LEVELS) {
@@ -355,7 +352,7 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
             seat->owner = owner_of(seat->key, kn_process_space(), kn_process_id());
             (void)kn_lock_try(a.lock, seat->owner); /* taken: by a collision, which says the same */
         }
-        kn_pulse_add(&flight->pulse, &seat->beat, a.lock, pulse_of(seat->key, a.level));
+        seat->pulse = kn_pulse_take(a.lock, pulse_of(seat->key, a.level));
     } else {
         kn_lock_file_close(a.lock);
     }
@@ -367,8 +364,10 @@ void kn_flight_leave(kn_flight *flight, kn_flight_seat *seat, kiln_status status
 {
     if (seat->lock != NULL) {
         /* By name, not only by closing: a child that was forked meanwhile shares the descriptor. */
-        kn_pulse_remove(&flight->pulse, &seat->beat);
         kn_lock_drop(seat->lock, seat->byte);
+        if (seat->pulse != 0) {
+            kn_lock_drop(seat->lock, seat->pulse);
+        }
         if (seat->claimed) {
             kn_lock_drop(seat->lock, seat->owner);
         }

@@ -17,9 +17,9 @@
  * dies. It is tried with pauses from 1 to 50 ms, and at each try the leader looks whether the
  * result has appeared: so it needs neither the lock nor a second compile then. All waiting ends at
  * the deadline. No lock is held while the leader works, except that byte; it may enter other keys.
- * A holder that gives no sign of life for KN_PULSE_SILENT_NS (pulse.h: stopped, or a process that
- * inherited the lock) is passed over: one of those who wait takes the next of the key's bytes, and
- * the others wait for that one.
+ * A holder whose process is halted for KN_PULSE_SILENT_NS (pulse.h: stopped, or dead while a child
+ * has the lock) is passed over: one of those who wait takes the next of the key's bytes, and the
+ * others wait for that one.
  * A thread that enters a key it leads itself works alone. Results are opaque here.
  *
  * A claim is a lead whose work goes on outside the library, perhaps in other threads and processes,
@@ -74,7 +74,7 @@ kn_flight_role kn_flight_claim(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
  * all but the second the leader goes on working. */
 typedef struct kn_flight_wait {
     bool waited;      /* another held it */
-    bool passed_over; /* one that gave no sign of life */
+    bool passed_over; /* one whose process is halted */
 } kn_flight_wait;
 typedef bool kn_flight_look(void *user);
 kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t deadline,

@@ -1,12 +1,14 @@
-/* The pulse of locks that are held: a byte next to each that is taken and dropped in turn, so that
- * others can distinguish a holder that works from one that is stopped, or from a process that has
- * inherited the lock and does not know it. The system frees the locks of the dead; of the living it
- * says nothing.
+/* Whether the holder of a lock works on. The system frees the locks of a dead process. But a holder
+ * may be stopped (SIGSTOP), or dead while a child that does not know of the lock has inherited it.
  *
- * The beats are a thread's of its own, started with the first lock, so that they go on while the
- * holder computes. It is joined when the last lock is released: a program with one thread may do
- * what one with two may not, such as entering a user namespace. Without memory for a thread there
- * is no pulse. */
+ * A holder takes a second byte of the lock file, its pulse. The byte's offset contains the tag of
+ * the holder's process (kn_process_tag), so a waiter finds the process and asks the system whether
+ * it is halted. The holder does nothing more: a heartbeat would need a thread. A child that
+ * inherits the lock inherits the pulse, and with it its parent's tag.
+ *
+ * A holder counts as working where its process cannot be looked up: in another pid namespace, on
+ * another host, on Windows, and where it is an earlier kiln. Those took and dropped another byte
+ * twice a second; they pass over a holder without that after 4 s and compile, too. */
 #ifndef KILN_EXEC_PULSE_H
 #define KILN_EXEC_PULSE_H
 
@@ -14,48 +16,24 @@
 #include <stdint.h>
 
 #include "sys/lock.h"
-#include "sys/thread.h"
 
-#define KN_PULSE_BEAT_NS UINT64_C(500000000)
+/* Takes the pulse of a lock that is held in `file`: the byte for kn_lock_drop, 0 if there is none.
+ * Locks that are held at the same time differ in the lowest 26 bits of `id`. */
+uint64_t kn_pulse_take(kn_lock_file *file, uint64_t id);
 
-/* One lock's; in place while it is held. */
-typedef struct kn_pulse_beat {
-    struct kn_pulse_beat *next, **link; /* link NULL: not in the list */
-    kn_lock_file *lock;
-    uint64_t offset;
-    bool taken;
-} kn_pulse_beat;
-
-typedef struct kn_pulse {
-    kn_mutex mutex; /* guards what follows, and the beats */
-    kn_cond changed;
-    kn_thread *thread;        /* NULL: not started */
-    _Atomic uint64_t process; /* that started it; 0: none did. A forked child has no thread */
-    bool stops;               /* it is to end, and is waited for */
-    kn_pulse_beat *first;
-} kn_pulse;
-
-void kn_pulse_init(kn_pulse *pulse);
-/* With no beat in it. */
-void kn_pulse_deinit(kn_pulse *pulse);
-/* `offset` is the byte that beats in `lock`. */
-void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint64_t offset);
-/* Waits for the thread's end where it is the last one. */
-void kn_pulse_remove(kn_pulse *pulse, kn_pulse_beat *beat);
-
-/* --- looking at another's --------------------------------------------------------------------- */
-
-/* What was seen of one byte. It is silent when it has not changed for long, by the clock and by the
- * number of looks: who was stopped himself has a late clock and few looks. Zeros to begin. */
+/* What was seen of one holder. It is silent when its process has been halted for long, by the clock
+ * and by the number of looks: a waiter that was stopped itself has a late clock and few looks.
+ * Zeros to begin. */
 typedef struct kn_pulse_watch {
     uint64_t since; /* kn_clock_now; 0: not looked at yet */
+    uint64_t base;  /* of the lock's pulses; 0: nothing is known here */
     uint32_t looks;
-    bool taken;
+    uint32_t holder; /* its tag; 0: not known */
 } kn_pulse_watch;
 
-#define KN_PULSE_SILENT_NS (8 * KN_PULSE_BEAT_NS)
+#define KN_PULSE_SILENT_NS UINT64_C(4000000000)
 #define KN_PULSE_SILENT_LOOKS 40u
 
-bool kn_pulse_is_silent(kn_pulse_watch *watch, kn_lock_file *lock, uint64_t offset);
+bool kn_pulse_is_silent(kn_pulse_watch *watch, kn_lock_file *file, uint64_t id);
 
 #endif

@@ -1,5 +1,7 @@
-/* Who a process descends from, by /proc. This file must not know who asks. */
+/* Who a process descends from, and whether it runs, by /proc. This file must not know who asks. */
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +22,44 @@ static size_t read_start(const char *path, char *text, size_t room)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* 0: not known. "12 (name) S 11 ...": a name may have parentheses in it. */
+/* What proc(5) says of a process' first thread. */
+typedef struct process_stat {
+    char state;
+    uint64_t parent, threads, start; /* fields 4, 20, 22 */
+} process_stat;
+
+/* False: not known. "12 (name) S 11 ...": a name may have parentheses in it. */
+static bool read_stat(const char *path, process_stat *out)
+{
+    char text[512];
+    uint64_t fields[23] = {0};
+    text[read_start(path, text, sizeof text - 1)] = '\0';
+    char *after = strrchr(text, ')');
+    if (after == NULL || strlen(after) < 4) {
+        return false;
+    }
+    char *next = after + 3;
+    for (size_t i = 4; i < sizeof fields / sizeof *fields; i++) {
+        fields[i] = strtoull(next, &next, 10);
+    }
+    *out = (process_stat){
+        .state = after[2], .parent = fields[4], .threads = fields[20], .start = fields[22]};
+    return *next == ' ';
+}
+
+static bool read_stat_of(uint32_t process, process_stat *out)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%u/task/%u/stat", (unsigned)process,
+                   (unsigned)process);
+    return read_stat(path, out);
+}
+
+/* 0: not known. */
 static uint32_t find_parent(uint32_t process)
 {
-    char path[64], text[512];
-    (void)snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)process);
-    text[read_start(path, text, sizeof text - 1)] = '\0';
-    const char *after = strrchr(text, ')');
-    return after != NULL && strlen(after) > 4 ? (uint32_t)strtoul(after + 4, NULL, 10) : 0;
+    process_stat stat;
+    return read_stat_of(process, &stat) ? (uint32_t)stat.parent : 0;
 }
 
 size_t kn_process_ancestry(uint32_t *out_ids, size_t room)
@@ -57,4 +89,37 @@ uint64_t kn_process_space(void)
     of.device = (uint64_t)facts.st_dev;
     of.inode = (uint64_t)facts.st_ino;
     return kn_map_hash(&of, sizeof of);
+}
+
+/* Linux' largest number of a process has so many bits. */
+#define NUMBERS (UINT32_C(1) << 22)
+
+static uint32_t make_tag(uint32_t process, uint64_t start)
+{
+    return (uint32_t)(start * NUMBERS) | process % NUMBERS;
+}
+
+uint32_t kn_process_tag(void)
+{
+    char path[64];
+    process_stat own;
+    /* There only if /proc is mounted for this pid namespace. Not /proc/self/stat: QEMU's user mode
+     * makes that one up. */
+    (void)snprintf(path, sizeof path, "/proc/self/task/%u/stat", (unsigned)kn_process_id());
+    return read_stat(path, &own) ? make_tag(kn_process_id(), own.start) : 0;
+}
+
+bool kn_process_is_halted(uint32_t tag)
+{
+    process_stat stat;
+    const uint32_t process = tag % NUMBERS;
+    if (!read_stat_of(process, &stat)) {
+        /* It may be hidden (hidepid). */
+        return kill((pid_t)process, 0) != 0 && errno == ESRCH;
+    }
+    if (make_tag(process, stat.start) != tag) {
+        return true; /* another one has its number */
+    }
+    /* A first thread that has ended leaves the others running. */
+    return strchr("TtXx", stat.state) != NULL || (stat.state == 'Z' && stat.threads <= 1);
 }

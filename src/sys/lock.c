@@ -288,12 +288,28 @@ void kn_lock_drop(kn_lock_file *file, uint64_t offset)
     }
 }
 
-bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count)
+static bool ask_lock(const kn_lock_file *file, uint64_t offset, uint64_t count,
+                     struct flock *out_lock)
 {
-    struct flock range = {
+    *out_lock = (struct flock){
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)count};
     return offset < MAX_OFFSET && count < MAX_OFFSET &&
-           fcntl(own_descriptor(file), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+           fcntl(own_descriptor(file), F_OFD_GETLK, out_lock) == 0 && out_lock->l_type != F_UNLCK;
+}
+
+bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count)
+{
+    struct flock lock;
+    return ask_lock(file, offset, count, &lock);
+}
+
+uint64_t kn_lock_find(kn_lock_file *file, uint64_t offset, uint64_t count)
+{
+    struct flock lock;
+    /* SMB says that there is one, and leaves the range as it was. */
+    const bool found = ask_lock(file, offset, count, &lock) && lock.l_len == 1 &&
+                       (uint64_t)lock.l_start >= offset && (uint64_t)lock.l_start - offset < count;
+    return found ? (uint64_t)lock.l_start : 0;
 }
 
 bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)

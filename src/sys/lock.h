@@ -38,6 +38,9 @@ kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset);
  * system does not say. */
 bool kn_lock_is_held(kn_lock_file *file, uint64_t offset);
 bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count);
+/* One of the `count` bytes that another open file has taken by itself, without its neighbours; 0:
+ * there is none, or the system does not say which. */
+uint64_t kn_lock_find(kn_lock_file *file, uint64_t offset, uint64_t count);
 /* Whether the very thread that forked this process, or one that forked its parent, had taken the
  * byte then: it may be waiting for this process. */
 bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset);

@@ -51,4 +51,11 @@ size_t kn_process_ancestry(uint32_t *out_ids, size_t room);
  * the system does not say. */
 uint64_t kn_process_space(void);
 
+/* The number of this process and the lowest bits of its start time, which tell it from a later
+ * process with that number; 0 where the system does not say. For processes of the same space. */
+uint32_t kn_process_tag(void);
+/* Whether a process has ended, or is stopped by a signal or a debugger. False where the system does
+ * not say. */
+bool kn_process_is_halted(uint32_t tag);
+
 #endif

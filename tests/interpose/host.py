@@ -187,6 +187,18 @@ def check_scene(scene, expected):
             assert "5 hits, 0 compiled" in below[2], below
 
 
+def check_threads_in_a_compile():
+    """A second thread costs a program without one time for the rest of its life: in the C library's locks and malloc."""
+    with tempfile.TemporaryDirectory(prefix="kiln-host-") as root:
+        world, seen = World(root), []
+        for name, before in (("alone", []), ("below", [KILN, "exec", "--"])):
+            file = world.root / name
+            done = world.run("one_thread", *before, FAKENVRTC_THREADS=str(file))
+            assert done[0] == 0, done
+            seen.append(file.read_text().splitlines())
+        assert seen[0] == seen[1] and len(seen[0]) == 2, seen
+
+
 def check_refused_calls():
     if os.uname().machine not in ("x86_64", "aarch64"):
         print("left out: refused system calls: their numbers are not known here")
@@ -227,6 +239,7 @@ def check_ignored_signals():
 
 def main():
     check_scene("one_thread", None)
+    check_threads_in_a_compile()
     check_ignored_signals()
     check_refused_calls()
     check_cancelled_threads()

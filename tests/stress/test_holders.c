@@ -337,7 +337,7 @@ static void C4_a_stopped_holder_has_one_successor(void **state)
     crowd_destroy(c);
 }
 
-/* Longer than any holder is waited for without a sign of life. */
+/* Longer than a stopped holder is waited for. */
 static kiln_status compile_six_seconds(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     crowd *c = user;

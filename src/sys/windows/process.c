@@ -312,6 +312,17 @@ uint64_t kn_process_space(void)
     return 0;
 }
 
+uint32_t kn_process_tag(void)
+{
+    return 0;
+}
+
+bool kn_process_is_halted(uint32_t tag)
+{
+    (void)tag;
+    return false;
+}
+
 const char *kn_process_signal_name(int signal)
 {
     static const struct {

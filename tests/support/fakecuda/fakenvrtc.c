@@ -4,7 +4,10 @@
  * compile. A handle that is not one of its programs, which the real one reads and dies of, is an
  * invalid program. FAKE_SALT makes a build of its own. FAKE_INERT: no compiler runs, a CUBIN is
  * filler of the size that one of a small kernel has: for benchmarks. $FAKENVRTC_CANCELS: a thread
- * that reads a CUBIN is cancelled (pthread_cancel(3)), at the next place where a thread can be. */
+ * that reads a CUBIN is cancelled (pthread_cancel(3)), at the next place where a thread can be. In
+ * every compile $FAKENVRTC_THREADS=path gets the number of the process' threads, and whether the C
+ * library takes the process for one that never had a second. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -159,6 +162,24 @@ static nvrtcResult compile_text(nvrtcProgram program, int count, const char *con
 }
 #endif
 
+static void note_threads(const char *path)
+{
+    const char *single = dlsym(RTLD_DEFAULT, "__libc_single_threaded"); /* glibc 2.32 */
+    int threads = -2;                                                   /* "." and ".." */
+    DIR *tasks = opendir("/proc/self/task");
+    FILE *file = fopen(path, "a");
+    while (tasks != NULL && readdir(tasks) != NULL) {
+        threads++;
+    }
+    if (file != NULL) {
+        (void)fprintf(file, "%d %d\n", threads, single != NULL ? *single : -1);
+        (void)fclose(file);
+    }
+    if (tasks != NULL) {
+        (void)closedir(tasks);
+    }
+}
+
 EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options)
 {
     CHECK(program)
@@ -166,6 +187,10 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
         return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
     }
     hostcc_note("FAKENVRTC_LOG", count, options);
+    const char *threads = getenv("FAKENVRTC_THREADS");
+    if (threads != NULL) {
+        note_threads(threads);
+    }
     const nvrtcResult result = compile_text(program, count, options);
     if (result == NVRTC_SUCCESS) {
         const uint64_t size = program->cubin_size - HOSTCC_ROOM;
