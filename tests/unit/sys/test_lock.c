@@ -86,6 +86,12 @@ static void a_forks_child_holds_nothing_and_takes_nothing(void **state)
     assert_false(kn_lock_is_held(mine, 1)); /* by itself: no other has it */
     assert_false(kn_lock_is_held(other, 2));
     assert_false(kn_lock_is_forkers(other, 1));
+    assert_int_equal(kn_lock_find(other, 0, 100), 1);
+    assert_int_equal(kn_lock_find(other, 2, 100), 0);
+    assert_int_equal(kn_lock_find(mine, 0, 100), 0);
+    assert_int_equal(kn_lock_try(mine, 2), KILN_OK);
+    assert_int_equal(kn_lock_find(other, 0, 100), 0); /* two are one lock */
+    kn_lock_drop(mine, 2);
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
+#include "sys/thread.h"
 #include "sys/umask.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -377,6 +379,103 @@ static void want_of_memory_leaves_no_child_and_no_descriptor(void **state)
     assert_true(run_once(NULL));
 }
 
+/* --- tags ------------------------------------------------------------------------------------- */
+
+/* A child that waits to be killed, and its tag, which the child itself was asked for. */
+static pid_t start_child(void (*wait)(void), uint32_t *out_tag)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const uint32_t tag = kn_process_tag();
+        (void)alarm(60);
+        if (write(ends[1], &tag, sizeof tag) == (ssize_t)sizeof tag) {
+            wait();
+        }
+        _exit(1);
+    }
+    assert_int_equal(read(ends[0], out_tag, sizeof *out_tag), (int)sizeof *out_tag);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(close(ends[1]), 0);
+    return child;
+}
+
+static void wait_for_ever(void)
+{
+    for (;;) {
+        (void)pause();
+    }
+}
+
+static void a_process_is_halted_while_it_is_stopped(void **state)
+{
+    (void)state;
+    uint32_t tag = 0;
+    siginfo_t ended;
+    const pid_t child = start_child(wait_for_ever, &tag);
+    assert_int_not_equal(tag, 0);
+    assert_int_not_equal(tag, kn_process_tag());
+    assert_false(kn_process_is_halted(tag));
+    assert_false(kn_process_is_halted(kn_process_tag()));
+    assert_true(kn_process_is_halted(tag ^ UINT32_C(1) << 31)); /* an earlier process' */
+    assert_int_equal(kill(child, SIGSTOP), 0);
+    assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+    assert_true(kn_process_is_halted(tag));
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_int_equal(waitpid(child, NULL, WCONTINUED), child);
+    assert_false(kn_process_is_halted(tag));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+    assert_true(kn_process_is_halted(tag)); /* and nobody has asked for its status */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(kn_process_is_halted(tag));
+}
+
+static void run_for_ever(void *user)
+{
+    (void)user;
+    wait_for_ever();
+}
+
+static void leave_a_thread(void)
+{
+    kn_thread *thread = NULL;
+    if (kn_thread_start(run_for_ever, NULL, &thread, NULL) == KILN_OK) {
+        pthread_exit(NULL);
+    }
+}
+
+static char state_of(pid_t process)
+{
+    char path[64], text[512];
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return strrchr(text, ')')[2];
+}
+
+static void a_process_whose_first_thread_has_ended_is_not_halted(void **state)
+{
+    (void)state;
+    uint32_t tag = 0;
+    if (kn_test_is_emulated()) {
+        skip();
+    }
+    const pid_t child = start_child(leave_a_thread, &tag);
+    for (const uint64_t end = kn_clock_now() + 30 * SECOND; state_of(child) != 'Z';) {
+        assert_true(kn_clock_now() < end);
+        kn_clock_sleep(SECOND / 1000);
+    }
+    assert_false(kn_process_is_halted(tag));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(kn_process_is_halted(tag));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +494,8 @@ int main(void)
         cmocka_unit_test(closed_standard_descriptors_do_no_harm),
         cmocka_unit_test(a_program_that_ignores_children_is_told),
         cmocka_unit_test(want_of_memory_leaves_no_child_and_no_descriptor),
+        cmocka_unit_test(a_process_is_halted_while_it_is_stopped),
+        cmocka_unit_test(a_process_whose_first_thread_has_ended_is_not_halted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
