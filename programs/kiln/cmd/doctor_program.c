@@ -74,6 +74,11 @@ static compiler_kind find_kind(const compiler_kind *rows, size_t count, const ch
     return other;
 }
 
+static bool is_library(const char *file, const char *stem)
+{
+    return starts_with(file, stem) && starts_with(file + strlen(stem), ".so");
+}
+
 /* An interposed library, or kiln's before one that keeps its own name. */
 static bool find_interposed(const char *file, compiler_kind *out)
 {
@@ -85,10 +90,10 @@ static bool find_interposed(const char *file, compiler_kind *out)
             out->why = "kiln stands before its hipRTC alone, for programs linked with it";
             out->fix = "where no compile is counted, have the program load libhiprtc.so";
         }
-        if (starts_with(file, row->stem)) {
+        if (is_library(file, row->stem)) {
             return true;
         }
-        if (starts_with(file, row->shim)) {
+        if (is_library(file, row->shim)) {
             *out = (compiler_kind){row->shim, kn_library_find(row->api)->name, row->api, "", ""};
             return true;
         }
