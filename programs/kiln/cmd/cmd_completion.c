@@ -192,22 +192,25 @@ static const opt_spec *find_option(const cli_command *command, const char *befor
 
 static void put_values(const cmd_context *context, const cli_command *command, const opt_spec *spec)
 {
-    static const char *const options[][2] = {{"language", "languages"},
-                                             {"arg", "arguments"},
-                                             {"device", "devices"},
-                                             {"backend", "backends"}};
+    static const struct {
+        const char *name;
+        void (*print)(const cmd_context *context);
+    } options[] = {{"language", print_languages},
+                   {"arg", print_argument_kinds},
+                   {"device", print_device_words},
+                   {"backend", print_backends}};
     const char *name = spec->name != NULL ? spec->name : "";
     if (strcmp(name, "target") == 0) {
         const bool compiles = strstr("compile explain warm", command->name) != NULL;
-        (void)print_words(context, compiles ? "targets" : "stored");
+        (compiles ? print_targets : print_stored)(context);
     } else if (strcmp(spec->value, "FILE") == 0 || strcmp(spec->value, "PATH") == 0) {
         put_word("", "", "files");
     } else if (strcmp(spec->value, "DIR") == 0) {
         put_word("", "", "folders");
     }
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        if (strcmp(name, options[i][0]) == 0) {
-            (void)print_words(context, options[i][1]);
+        if (strcmp(name, options[i].name) == 0) {
+            options[i].print(context);
         }
     }
 }
