@@ -7,6 +7,7 @@
 #include "store/disk/loads.h"
 #include "support/faultfs.h"
 #include "support/unended.h"
+#include "unit/engine/counts.h"
 #include "unit/engine/fake.h"
 #include "unit/store/support.h"
 
@@ -18,27 +19,6 @@ typedef struct world {
     const kn_frontend *frontend;
     kn_outcome outcome;
 } world;
-
-typedef struct counts {
-    uint64_t hits, misses, compiles, failures, rejected, bypassed, puts, put_failures, unended;
-    uint64_t recorded;
-} counts;
-
-static counts count(const kiln_cache *cache)
-{
-    kt_counters own;
-    kt_counters_own(cache, &own);
-    return (counts){.hits = own.hits_memory + own.hits_disk + own.hits_shared,
-                    .misses = own.misses,
-                    .compiles = own.compiles,
-                    .failures = own.compile_failures,
-                    .rejected = own.rejected,
-                    .bypassed = own.bypassed,
-                    .puts = own.puts,
-                    .put_failures = own.put_failures,
-                    .unended = own.unended,
-                    .recorded = own.recorded};
-}
 
 static void open_cache(world *w, uint32_t flags, bool records)
 {
@@ -428,7 +408,7 @@ typedef struct row {
     unsigned flags;
     kn_outcome outcome;
     const char *origin; /* in the last report */
-    counts expected;
+    kt_counts expected;
 } row;
 
 #define ROW(name, act, flags, outcome, origin, ...)                                                \
@@ -438,10 +418,6 @@ typedef struct row {
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
-#define MISS .misses = 1, .compiles = 1
-#define TWICE .misses = 2, .compiles = 2
-#define HIT .hits = 1
-
 static const row rows[] = {
     ROW("miss", run_job, ENTRY, STORED, "compiled", MISS, .puts = 1),
     ROW("hit", act_hit, ENTRY, HIT, "disk", HIT),
@@ -487,21 +463,6 @@ static bool adopts(const row *r, const kn_frontend *frontend)
     return r->act == act_two_threads_deferred && frontend->adopt != NULL;
 }
 
-static void check_counts(const row *r, const world *w)
-{
-    const counts found = count(w->cache);
-    const counts expected =
-        adopts(r, w->frontend) ? (counts){.misses = 1, .compiles = 1} : r->expected;
-    const uint64_t *have = (const uint64_t *)&found;
-    const uint64_t *want = (const uint64_t *)&expected;
-    for (size_t i = 0; i < sizeof(counts) / sizeof(uint64_t); i++) {
-        if (have[i] != want[i]) {
-            fail_msg("%s: counter %zu is %llu, not %llu", r->name, i, (unsigned long long)have[i],
-                     (unsigned long long)want[i]);
-        }
-    }
-}
-
 static void check_row(const row *r, const kn_frontend *frontend)
 {
     world w = {.root = kt_tmpdir_create(), .frontend = frontend, .recipe = ks_recipe("a")};
@@ -509,7 +470,8 @@ static void check_row(const row *r, const kn_frontend *frontend)
     open_cache(&w, 0, false);
     w.fake = new_fake(&w);
     r->act(&w);
-    check_counts(r, &w);
+    kt_check_counts(r->name, kt_count(w.cache),
+                    adopts(r, frontend) ? (kt_counts){MISS} : r->expected);
     assert_int_equal(w.outcome, r->outcome);
     assert_string_equal(w.fake.origin, r->origin);
     const bool stands = w.outcome == KN_OUTCOME_HIT || w.outcome == KN_OUTCOME_STORED ||
