@@ -13,6 +13,8 @@
 
 #define REFUSALS_MAX 2u
 
+static const char not_kept[] = "its result could not be kept";
+
 static const char *const change_reasons[] = {
     [KN_CHANGED_HEADER] = "a header changed during the compile",
     [KN_CHANGED_COMPILER] = "the compiler changed during the compile",
@@ -375,7 +377,7 @@ static kn_outcome load_output(kn_job *job)
         return KN_OUTCOME_STORED;
     }
     kn_ignore(kiln_cache_remove(job->request.cache, &job->key, NULL)); /* it cannot be used */
-    job->reason = "its result could not be kept";
+    job->reason = not_kept;
     return KN_OUTCOME_PRIVATE;
 }
 
@@ -409,8 +411,11 @@ kn_outcome kn_job_finish(kn_job *job, const kn_output *output)
     if (bypass) {
         return end_job(job, outcome == KN_OUTCOME_FAILED ? outcome : KN_OUTCOME_PRIVATE);
     }
+    if (outcome == KN_OUTCOME_STORED && job->blob == NULL) {
+        outcome = KN_OUTCOME_PRIVATE;
+    }
     if (outcome == KN_OUTCOME_PRIVATE) {
-        job->reason = output->reason;
+        job->reason = output->reason != NULL ? output->reason : not_kept;
     }
     outcome = publish_output(job, check_output(job, outcome));
     if (outcome == KN_OUTCOME_STORED && job->frontend->loads_output) {

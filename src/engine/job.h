@@ -81,8 +81,8 @@ typedef enum kn_change {
 /* What a compile gives. */
 typedef struct kn_output {
     kn_outcome outcome;
-    kiln_blob *blob;    /* STORED: what to store. PRIVATE, or a bypass: NULL is allowed. Taken */
-    const char *reason; /* of PRIVATE; borrowed until the job ends */
+    kiln_blob *blob;    /* what to store; taken. STORED without one is PRIVATE */
+    const char *reason; /* of PRIVATE; borrowed until the job ends. NULL: it could not be kept */
 } kn_output;
 
 /* How to serve one kind of compile. Each function gets the call of kn_job_begin; all but `compile`

@@ -41,11 +41,14 @@ static const char *find_link_identity(kiln_cache *cache)
 }
 
 /* Whether the file is still the one that keys name, now that it is mapped. */
-static bool identity_holds(void)
+static kn_change find_change(void *call)
 {
     char now[256];
     kiln_cache *cache = kn_session_cache();
-    return kn_jitlink_identify(cache, library, now, sizeof(now)) && strcmp(now, identity.name) == 0;
+    (void)call;
+    return kn_jitlink_identify(cache, library, now, sizeof(now)) && strcmp(now, identity.name) == 0
+               ? KN_UNCHANGED
+               : KN_CHANGED_LIBRARY;
 }
 
 static const char *name_of_link(const kn_jitlink_link *link)
@@ -109,17 +112,10 @@ static const char *find_unkept(kn_span payload)
     if (kn_parts_get(payload, KN_JITLINK_ErrorLog, &code, &bytes) && bytes.length > 0) {
         return "nvJitLink: it linked and named an error";
     }
-    if (kn_parts_get(payload, KN_JITLINK_LinkedCubin, &code, &bytes) && bytes.length > 0 &&
-        memmem(bytes.data, bytes.length, lines, sizeof(lines)) != NULL) {
-        return "nvJitLink: the code has a table of source lines";
-    }
-    return NULL;
-}
-
-static kn_change find_change(void *user)
-{
-    (void)user;
-    return identity_holds() ? KN_UNCHANGED : KN_CHANGED_LIBRARY;
+    return kn_parts_get(payload, KN_JITLINK_LinkedCubin, &code, &bytes) && bytes.length > 0 &&
+                   memmem(bytes.data, bytes.length, lines, sizeof(lines)) != NULL
+               ? "nvJitLink: the code has a table of source lines"
+               : NULL;
 }
 
 static void run_step(void *user, kn_output *output, kiln_diag *diag)
@@ -147,11 +143,9 @@ static void run_step(void *user, kn_output *output, kiln_diag *diag)
     if (output->reason == NULL) {
         output->reason = find_unkept(kn_span_of(payload.data, payload.length));
     }
-    if (output->reason == NULL &&
-        (!kn_strbuf_ok(&payload) ||
-         kiln_blob_create(payload.data, payload.length, facts.data, facts.length, &output->blob,
-                          diag) != KILN_OK)) {
-        output->reason = "nvJitLink: it cannot be kept";
+    if (output->reason == NULL && kn_strbuf_ok(&payload)) {
+        kn_ignore(kiln_blob_create(payload.data, payload.length, facts.data, facts.length,
+                                   &output->blob, diag));
     }
     output->outcome = output->reason == NULL ? KN_OUTCOME_STORED : KN_OUTCOME_PRIVATE;
     kn_strbuf_deinit(&facts);
@@ -451,7 +445,7 @@ static nvJitLinkResult keep_version(kiln_cache *cache, const kiln_recipe *recipe
     const nvJitLinkResult code = ask_version(major, minor);
     kn_put_u32(bytes, *major);
     kn_put_u32(bytes + 4, *minor);
-    if (code == 0 && identity_holds() &&
+    if (code == 0 && find_change(NULL) == KN_UNCHANGED &&
         kiln_blob_create(bytes, sizeof(bytes), NULL, 0, &blob, NULL) == KILN_OK) {
         kn_ignore(kiln_cache_put(cache, recipe, blob, 0, NULL)); /* the next process asks again */
         kiln_blob_release(blob);

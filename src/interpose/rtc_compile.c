@@ -97,7 +97,7 @@ static void compile_program(void *user, kn_output *output, kiln_diag *diag)
     }
     output->reason = kn_rtc_program_gather(program, &output->blob, diag) == KILN_OK
                          ? find_refusal(call, output->blob)
-                         : "its result could not be kept";
+                         : NULL;
     output->outcome = output->reason == NULL ? KN_OUTCOME_STORED : KN_OUTCOME_PRIVATE;
 }
 
