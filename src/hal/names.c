@@ -24,12 +24,16 @@ static bool has_ending(const char *path, const char *ending)
 
 const char *kiln_language_name(kiln_language language)
 {
-    for (size_t i = 0; i < LANGUAGE_ROWS; i++) {
-        if (languages[i].language == language) {
-            return languages[i].name;
-        }
+    switch (language) { /* no default: a language without a row does not compile */
+    case KILN_LANG_NONE:
+        return "none";
+#define KN_LANGUAGE(id, name, ...)                                                                 \
+    case KILN_LANG_##id:                                                                           \
+        return name;
+#define KN_LANGUAGE_INTERNAL(id, name, ...) KN_LANGUAGE(id, name, __VA_ARGS__)
+#include "base/languages.def"
     }
-    return language == KILN_LANG_NONE ? "none" : "unknown";
+    return "unknown";
 }
 
 kiln_language kiln_language_parse(const char *name)

@@ -11,16 +11,13 @@
 
 kn_source_form kn_closure_form(kiln_language language)
 {
-    switch (language) {
-#define KN_LANGUAGE_INTERNAL(id, name, ending, form)                                               \
-    case KILN_LANG_##id:                                                                           \
-        return KN_FORM_##form;
-#define KN_LANGUAGE(id, name, ending, other, form, ...) KN_LANGUAGE_INTERNAL(id, name, ending, form)
+    static const kn_source_form forms[] = {
+#define KN_LANGUAGE(id, name, ending, other, form, ...) [KILN_LANG_##id] = KN_FORM_##form,
+#define KN_LANGUAGE_INTERNAL(id, name, ending, form) [KILN_LANG_##id] = KN_FORM_##form,
 #include "base/languages.def"
-    case KILN_LANG_NONE: /* no default: a language without a row does not compile */
-        break;
-    }
-    return KN_FORM_C;
+    };
+    const size_t index = (size_t)language;
+    return index < sizeof forms / sizeof *forms ? forms[index] : KN_FORM_C;
 }
 
 static bool contains_text(kn_span text, const char *what)
