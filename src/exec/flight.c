@@ -33,9 +33,7 @@ struct kn_flight_seat {
     kiln_status status;
     void *result;
     kiln_diag diag;
-    kn_lock_file *lock;   /* the leader's, while it holds a byte */
-    uint64_t byte, owner; /* the second: of a claim alone */
-    uint64_t pulse;
+    kn_lock_file *lock; /* the leader's, while it holds a byte */
 };
 
 struct kn_flight {
@@ -228,11 +226,6 @@ static void wait_a_little(approach *a, uint64_t deadline, uint64_t now)
     a->pause = a->pause * 2 < LONGEST_PAUSE ? a->pause * 2 : LONGEST_PAUSE;
 }
 
-static bool has_successor(const approach *a)
-{
-    return a->level + 1 < LEVELS && kn_lock_is_held(a->lock, byte_of(a->key, a->level + 1));
-}
-
 /* To the next byte: its holder is the one to wait for, or this process takes it. */
 static void pass_over(approach *a)
 {
@@ -244,23 +237,16 @@ static void pass_over(approach *a)
 /* KILN_E_BUSY: another is at work. KILN_OK, KILN_E_UNSUPPORTED, KILN_E_IO: go on. */
 static kiln_status try_byte(approach *a)
 {
-    const uint64_t byte = byte_of(a->key, a->level);
-    kiln_status status = kn_lock_try(a->lock, byte);
-    if (status == KILN_OK && has_successor(a)) {
-        /* The one that was passed over is gone, and the one who did that is not. */
-        kn_lock_drop(a->lock, byte);
-        status = KILN_E_BUSY;
+    /* Others have passed the holder over before. It may be gone now, but not its successor. */
+    while (a->level + 1 < LEVELS && kn_lock_is_held(a->lock, byte_of(a->key, a->level + 1))) {
+        pass_over(a);
     }
-    return status;
+    return kn_lock_try(a->lock, byte_of(a->key, a->level));
 }
 
 /* True when the holder is not to be waited for any longer. */
 static bool gives_up_holder(approach *a)
 {
-    if (has_successor(a)) { /* others have seen it before */
-        pass_over(a);
-        return false;
-    }
     if (!kn_pulse_is_silent(&a->watch, a->lock, pulse_of(a->key, a->level))) {
         return false;
     }
@@ -347,12 +333,11 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
     }
     if (status == KILN_OK) {
         seat->lock = a.lock;
-        seat->byte = byte_of(seat->key, a.level);
         if (seat->claimed) {
-            seat->owner = owner_of(seat->key, kn_process_space(), kn_process_id());
-            (void)kn_lock_try(a.lock, seat->owner); /* taken: by a collision, which says the same */
+            /* Held already: by a collision, which says the same. */
+            (void)kn_lock_try(a.lock, owner_of(seat->key, kn_process_space(), kn_process_id()));
         }
-        seat->pulse = kn_pulse_take(a.lock, pulse_of(seat->key, a.level));
+        kn_pulse_take(a.lock, pulse_of(seat->key, a.level));
     } else {
         kn_lock_file_close(a.lock);
     }
@@ -362,18 +347,8 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
 void kn_flight_leave(kn_flight *flight, kn_flight_seat *seat, kiln_status status, void *result,
                      const kiln_diag *diag)
 {
-    if (seat->lock != NULL) {
-        /* By name, not only by closing: a child that was forked meanwhile shares the descriptor. */
-        kn_lock_drop(seat->lock, seat->byte);
-        if (seat->pulse != 0) {
-            kn_lock_drop(seat->lock, seat->pulse);
-        }
-        if (seat->claimed) {
-            kn_lock_drop(seat->lock, seat->owner);
-        }
-        kn_lock_file_close(seat->lock);
-        seat->lock = NULL;
-    }
+    kn_lock_file_close(seat->lock);
+    seat->lock = NULL;
     kn_mutex_lock(&flight->mutex);
     seat->done = true;
     seat->status = status;

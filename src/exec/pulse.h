@@ -17,9 +17,9 @@
 
 #include "sys/lock.h"
 
-/* Takes the pulse of a lock that is held in `file`: the byte for kn_lock_drop, 0 if there is none.
- * Locks that are held at the same time differ in the lowest 26 bits of `id`. */
-uint64_t kn_pulse_take(kn_lock_file *file, uint64_t id);
+/* Takes the pulse of a lock that is held in `file`, until that is closed. Locks that are held at
+ * the same time differ in the lowest 26 bits of `id`. */
+void kn_pulse_take(kn_lock_file *file, uint64_t id);
 
 /* What was seen of one holder. It is silent when its process has been halted for long, by the clock
  * and by the number of looks: a waiter that was stopped itself has a late clock and few looks.

@@ -137,6 +137,18 @@ static void unlist_file(kn_lock_file *file)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+/* 0 or errno. `count` 0: all bytes from the offset on. */
+static int set_lock(int fd, short type, uint64_t offset, off_t count)
+{
+    struct flock range = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = count};
+    int result;
+    do {
+        result = fcntl(fd, F_OFD_SETLK, &range);
+    } while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : errno;
+}
+
 static kiln_status open_unlisted(const char *path, kn_lock_file **out_file, kiln_diag *diag)
 {
     struct stat facts;
@@ -192,6 +204,9 @@ void kn_lock_file_close(kn_lock_file *file)
         }
         const int fd = own_descriptor(file);
         if (fd >= 0) {
+            if (!file->kept) { /* which such a child closes as well when it ends */
+                (void)set_lock(fd, F_UNLCK, 0, 0);
+            }
             (void)close(fd);
         }
         free(file);
@@ -218,24 +233,12 @@ int kn_lock_file_handle(const kn_lock_file *file, uint64_t *out_size)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* 0 or errno. */
-static int set_lock(int fd, short type, uint64_t offset)
-{
-    struct flock range = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
-    int result;
-    do {
-        result = fcntl(fd, F_OFD_SETLK, &range);
-    } while (result != 0 && errno == EINTR);
-    return result == 0 ? 0 : errno;
-}
-
 kiln_status kn_lock_try_handle(int handle, uint64_t offset)
 {
     if (offset >= MAX_OFFSET) {
         return KILN_E_INVALID;
     }
-    switch (set_lock(handle, F_WRLCK, offset)) {
+    switch (set_lock(handle, F_WRLCK, offset, 1)) {
     case 0:
         return KILN_OK;
     case EAGAIN:
@@ -284,7 +287,7 @@ void kn_lock_drop(kn_lock_file *file, uint64_t offset)
     if (offset < MAX_OFFSET) {
         note_dropped(file, offset);
         /* What stays held ends with the file's closing. */
-        (void)set_lock(own_descriptor(file), F_UNLCK, offset);
+        (void)set_lock(own_descriptor(file), F_UNLCK, offset, 1);
     }
 }
 

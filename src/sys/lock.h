@@ -26,7 +26,9 @@ kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_di
  * then, and have another file under this one's number: from now on each use looks whether it is
  * still this file, and fails (KILN_E_IO) where it is not. */
 void kn_lock_file_keep(kn_lock_file *file);
-void kn_lock_file_close(kn_lock_file *file); /* drops all its locks */
+/* Drops all its locks, even if a child past the C library has the file open; that of a kept file is
+ * left its locks. */
+void kn_lock_file_close(kn_lock_file *file);
 
 /* Whether the path still leads to this file, and not to one that was put in its place. */
 bool kn_lock_file_is_at(const kn_lock_file *file, const char *path);
