@@ -133,6 +133,11 @@ static kn_begun compile_alone(kn_job *job)
 
 typedef enum found { FOUND, NOT_FOUND, CLAIMED, NOTHING_SHARED, BROKEN } found;
 
+static bool is_made_here(const kn_job *job)
+{
+    return job->frontend->is_made != NULL && job->frontend->is_made(job->call);
+}
+
 /* False where another one has compiled it. */
 static bool claim_ticket(kn_job *job, kiln_status *out_status)
 {
@@ -150,6 +155,10 @@ static found find_entry(kn_job *job)
     kiln_diag_clear(&job->why);
     job->status = kn_fetch_begin(fetch, job->request.cache, job->request.recipe, &job->why);
     job->key = fetch->key;
+    if (job->status == KILN_OK && is_made_here(job)) {
+        job->status = KILN_E_CANCELLED;
+        return NOTHING_SHARED;
+    }
     if (job->status != KILN_OK) {
         return BROKEN;
     }
@@ -163,8 +172,7 @@ static found find_entry(kn_job *job)
     }
     if (!kn_fetch_look_up(fetch) && claim_ticket(job, &job->status)) {
         /* Another thread's compile may have ended since this one looked, and have left no entry. */
-        if (fetch->seat == NULL || job->frontend->is_made == NULL ||
-            !job->frontend->is_made(job->call)) {
+        if (fetch->seat == NULL || !is_made_here(job)) {
             kn_fetch_start(fetch);
             return CLAIMED;
         }

@@ -102,7 +102,8 @@ typedef struct kn_frontend {
     /* A wait for another's compile may follow. */
     void (*wait)(void *call);
     /* Results without bytes, in this process: `defer` lets others find this one, `is_made` says
-     * whether there is one, and `adopt` takes it, which may wait for it. */
+     * whether there is one, before a lookup and before a compile, and `adopt` takes it, which may
+     * wait for it. */
     void (*defer)(void *call);
     bool (*is_made)(void *call);
     bool (*adopt)(void *call);

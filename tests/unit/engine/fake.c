@@ -89,15 +89,17 @@ static void defer_fake(void *call)
 
 static bool has_unstored(void *call)
 {
-    return ((kt_fake *)call)->has_unstored;
+    const kt_fake *leader = ((kt_fake *)call)->leader;
+    return leader != NULL && leader->defers > 0;
 }
 
 static bool adopt_fake(void *call)
 {
     kt_fake *fake = call;
-    fake->adopted += fake->has_unstored ? 1 : 0;
-    fake->has = fake->has || fake->has_unstored;
-    return fake->has_unstored;
+    const bool there = has_unstored(call);
+    fake->adopted += there ? 1 : 0;
+    fake->has = fake->has || there;
+    return there;
 }
 
 const kn_frontend kt_shim = {.compile = compile_fake,

@@ -3,23 +3,26 @@
 #ifndef KILN_TESTS_ENGINE_FAKE_H
 #define KILN_TESTS_ENGINE_FAKE_H
 
+#include <stdatomic.h>
+
 #include "engine/job.h"
 
 typedef struct kt_fake {
     /* what happens */
-    kn_outcome gives;  /* a compile; NONE stands for STORED */
-    kn_change change;  /* found after a compile */
-    kn_loaded loads;   /* the next load of a hit */
-    bool always;       /* and all later ones */
-    bool partial;      /* a failing compile leaves something with the caller */
-    bool has_unstored; /* another thread of this process has a result without bytes */
+    kn_outcome gives;             /* a compile; NONE stands for STORED */
+    kn_change change;             /* found after a compile */
+    kn_loaded loads;              /* the next load of a hit */
+    bool always;                  /* and all later ones */
+    bool partial;                 /* a failing compile leaves something with the caller */
+    const struct kt_fake *leader; /* another thread, which may defer its result */
     const kn_frontend *frontend;
     kiln_cache *cache;
     struct kt_fake *inner; /* run in the compile */
     void (*during)(struct kt_fake *fake);
     void *user;
     /* what happened */
-    unsigned compiles, loaded, kept, reports, defers, adopted;
+    unsigned compiles, loaded, kept, reports, adopted;
+    atomic_uint defers;
     bool has; /* the caller has a result */
     char origin[16];
 } kt_fake;
