@@ -8,6 +8,7 @@
 #include "layers/opencl/handles.h"
 
 #include "dropin/opencl_request.h"
+#include "engine/job.h"
 
 typedef struct kn_layer_build {
     kn_opencl_wish *wish;
@@ -66,14 +67,12 @@ typedef struct kn_layer_walk {
     void *user;
     bool compile_only; /* nothing is loaded: an entry says that the driver compiled it */
     /* What came of it: */
+    kn_job job;
     bool ran; /* the driver was asked: `code` and `program` are its answer */
     cl_int code;
     cl_program program;
-    uint64_t took_ns;
-    const char *reason; /* why it is not stored */
-    bool later;         /* it is PoCL's, and read later */
-    kiln_blob *blob;    /* a hit */
     cl_program loaded;  /* a hit that is loaded */
+    const char *reason; /* why there is no key */
 } kn_layer_walk;
 
 /* The key. False: it cannot be made, or kn_layer_walk_bypass says why it is not to be. */

@@ -4,32 +4,18 @@
 #include "layers/opencl/build.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "base/diag.h"
-#include "base/log.h"
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_record.h"
 #include "interpose/session.h"
 #include "store/cache/cache.h"
-#include "store/format/blob.h"
 #include "sys/clock.h"
 #include "sys/fpstate.h"
 
 static const char what[] = "an OpenCL program";
-
-static void report_walk(const char *origin, const char *reason, uint64_t took_ns, uint64_t saved_ns)
-{
-    kn_session_report(&(kn_session_event){.what = "opencl",
-                                          .name = what,
-                                          .origin = origin,
-                                          .reason = reason,
-                                          .took_ns = took_ns,
-                                          .saved_ns = saved_ns});
-}
 
 void kn_layer_count_bypass(const char *reason, uint64_t took_ns)
 {
@@ -65,165 +51,147 @@ bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_
 
 void kn_layer_walk_deinit(kn_layer_walk *walk)
 {
-    kiln_blob_release(walk->blob);
+    kn_job_deinit(&walk->job);
     if (walk->request.wish != NULL) {
         kn_opencl_request_deinit(&walk->request);
     }
 }
 
-/* --- a miss ----------------------------------------------------------------------------------- */
+/* --- the frontend ----------------------------------------------------------------------------- */
 
-static kiln_status read_built(const kn_layer_walk *walk, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status read_built(const kn_layer_walk *walk, kiln_blob **out_blob)
 {
     const kn_opencl_request *request = &walk->request;
-    const kiln_key key = kiln_recipe_key(request->recipe);
     kn_cache_work work;
-    if (!kn_cache_work_begin(request->cache, &key, what, &work)) {
+    if (!kn_cache_work_begin(request->cache, &walk->job.key, what, &work)) {
         return KILN_MISS;
     }
     const kiln_status status =
         walk->compile_only
             ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
-                                          diag)
+                                          NULL)
             : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
-                                      walk->program, out_blob, diag);
+                                      walk->program, out_blob, NULL);
     kn_cache_work_end(request->cache, &work);
     return status;
 }
 
-static kiln_status ask_driver(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static bool ask_driver(kn_layer_walk *walk)
 {
-    kn_layer_walk *walk = (kn_layer_walk *)user;
-    const uint64_t start = kn_clock_now();
     walk->ran = true;
     walk->code = walk->build(walk->user, &walk->program);
-    walk->took_ns = kn_clock_now() - start;
-    if (walk->code != CL_SUCCESS || walk->program == NULL) {
-        return kiln_diag_set(diag, KILN_E_COMPILE, NULL, what, "the driver returned %d",
-                             (int)walk->code);
-    }
-    if (!kn_opencl_request_still_true(&walk->request)) {
-        walk->reason = "a header changed during the compile";
+    return walk->code == CL_SUCCESS && walk->program != NULL;
+}
+
+static void build_walk(void *user, kn_output *output, kiln_diag *diag)
+{
+    kn_layer_walk *walk = (kn_layer_walk *)user;
+    if (!ask_driver(walk)) {
+        (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, what, "the driver returned %d",
+                            (int)walk->code);
+        output->outcome = KN_OUTCOME_FAILED;
     } else if (!walk->compile_only && walk->request.unit.is_pocl) {
-        /* A read is for other processes: this one has the program. */
-        walk->later = kn_cache_outlasts(walk->request.cache);
-    } else if (read_built(walk, out_blob, diag) != KILN_OK) {
-        kiln_diag_clear(diag);
-        walk->reason = "the driver returns no binary of it";
+        output->outcome = KN_OUTCOME_DEFERRED;
+    } else if (read_built(walk, &output->blob) == KILN_OK) {
+        output->outcome = KN_OUTCOME_STORED;
     } else {
-        return KILN_OK;
+        output->outcome = KN_OUTCOME_PRIVATE;
+        output->reason = "the driver returns no binary of it";
     }
-    return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what, "it is not stored now");
 }
 
-/* --- a hit ------------------------------------------------------------------------------------ */
-
-static kn_span answers_of(const kiln_blob *blob)
+static kn_change find_change(void *user)
 {
-    return kn_span_of(kiln_blob_facts(blob), kiln_blob_facts_size(blob));
+    kn_layer_walk *walk = (kn_layer_walk *)user;
+    return kn_opencl_request_still_true(&walk->request) ? KN_UNCHANGED : KN_CHANGED_HEADER;
 }
 
-typedef enum hit_outcome {
-    HIT_LOADED,
-    HIT_UNSOUND, /* the entry was not made for a program */
-    HIT_BARRED,  /* processes died of it (kn_cache_load_begin): it stays, and is not loaded */
-    HIT_REFUSED, /* by the driver */
-} hit_outcome;
-
-static hit_outcome load_hit(kn_layer_walk *walk)
+/* Of what is only compiled there is nothing more to load. */
+static kn_loaded load_answers(void *user, kiln_blob *blob, kiln_diag *diag)
 {
-    const kiln_key key = kiln_recipe_key(walk->request.recipe);
-    kn_load watch;
-    if (!kn_answers_are_sound(answers_of(walk->blob))) {
-        return HIT_UNSOUND;
-    }
-    if (walk->compile_only) {
-        return HIT_LOADED;
-    }
-    if (!kn_cache_load_begin(walk->request.cache, &key, what, &watch)) {
-        return HIT_BARRED;
-    }
-    const kiln_status status =
-        kn_opencl_make_loaded(&walk->request, walk->blob, &walk->loaded, NULL);
-    kn_cache_load_end(walk->request.cache, &key, &watch);
-    return status == KILN_OK ? HIT_LOADED : HIT_REFUSED;
+    (void)user;
+    (void)diag;
+    return kn_answers_are_sound(kn_span_of(kiln_blob_facts(blob), kiln_blob_facts_size(blob)))
+               ? KN_LOADED
+               : KN_LOAD_UNSOUND;
 }
 
-/* What the cache had was not loaded: it is built again, and the new one replaces it. */
-static void redo_walk(kn_layer_walk *walk, hit_outcome why)
+static kn_loaded load_walk(void *user, kiln_blob *blob, kiln_diag *diag)
 {
-    const kiln_key key = kiln_recipe_key(walk->request.recipe);
-    kiln_blob *fresh = NULL;
-    if (why == HIT_REFUSED) {
-        kn_cache_count_rejected(walk->request.cache);
-        kn_log(KILN_LOG_WARN, "OpenCL: the driver refused a cached binary; it is compiled again");
-    } else if (why == HIT_UNSOUND) {
-        kn_log(KILN_LOG_WARN, "OpenCL: an entry is not a program's; it is compiled again");
+    kn_layer_walk *walk = (kn_layer_walk *)user;
+    if (load_answers(walk, blob, diag) != KN_LOADED) {
+        return KN_LOAD_UNSOUND;
     }
-    if (why != HIT_BARRED) { /* what is barred stays, also where nothing new is stored now */
-        kn_ignore(kiln_cache_remove(walk->request.cache, &key, NULL));
-    }
-    kiln_blob_release(walk->blob);
-    walk->blob = NULL;
-    if (ask_driver(walk, &fresh, NULL) == KILN_OK) {
-        /* The store logs its own errors. */
-        kn_ignore(
-            kiln_cache_put(walk->request.cache, walk->request.recipe, fresh, walk->took_ns, NULL));
-    }
-    kiln_blob_release(fresh);
+    const kiln_status status = kn_opencl_make_loaded(&walk->request, blob, &walk->loaded, diag);
+    return status == KILN_OK           ? KN_LOADED
+           : status == KILN_E_REJECTED ? KN_LOAD_REFUSED
+                                       : KN_LOAD_FAILED;
 }
+
+static void save_headers(void *user)
+{
+    kn_opencl_request_save(&((kn_layer_walk *)user)->request);
+}
+
+static void record_walk(void *user, kn_draft *draft, char *target, size_t size)
+{
+    const kn_layer_walk *walk = (const kn_layer_walk *)user;
+    kn_opencl_draft(&walk->request,
+                    KN_RECORDED_LAYER | (walk->compile_only ? KN_RECORDED_COMPILE : 0), draft,
+                    target, size);
+}
+
+/* A hit of what is only compiled is reported with what is linked of it. */
+static void report_walk(void *user, const kn_job *job)
+{
+    const kn_layer_walk *walk = (const kn_layer_walk *)user;
+    if (job->ran || (job->outcome == KN_OUTCOME_HIT && !walk->compile_only)) {
+        kn_session_report_job(user, job);
+    }
+}
+
+/* A failure's log is in the program itself. */
+static const kn_frontend walks = {.compile = build_walk,
+                                  .still_true = find_change,
+                                  .load = load_walk,
+                                  .keep = save_headers,
+                                  .record = record_walk,
+                                  .report = report_walk,
+                                  .driver_loads = true,
+                                  .own_failures = true};
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-static void report_driver(const kn_layer_walk *walk)
+/* There was no memory to look it up, or to load it: the driver's answer stands. */
+static void build_past(kn_layer_walk *walk)
 {
-    if (walk->code != CL_SUCCESS || walk->program == NULL) {
-        report_walk("failed", NULL, walk->took_ns, 0);
-    } else if (walk->reason != NULL) {
-        kn_layer_count_bypass(walk->reason, walk->took_ns);
-    } else {
-        report_walk("compiled", NULL, walk->took_ns, 0);
-    }
+    const uint64_t start = kn_clock_now();
+    (void)ask_driver(walk);
+    kn_layer_count_bypass("it could not be looked up or loaded", kn_clock_now() - start);
 }
 
 void kn_layer_walk_go(kn_layer_walk *walk)
 {
-    kiln_origin origin = KILN_ORIGIN_NONE;
-    const uint64_t start = kn_clock_now();
-    const kiln_key key = kiln_recipe_key(walk->request.recipe);
-    kiln_diag diag = KILN_DIAG_INIT;
-    kiln_blob *fresh = NULL;
-    kiln_status status = kiln_cache_get_or_compile(walk->request.cache, walk->request.recipe,
-                                                   ask_driver, walk, &walk->blob, &origin, &diag);
-    kiln_diag_clear(&diag);
-    if (!walk->ran && status == KILN_OK) {
-        const hit_outcome outcome = load_hit(walk);
-        if (outcome != HIT_LOADED) {
-            redo_walk(walk, outcome);
-        }
-    } else if (!walk->ran) {
-        /* Another's build failed, or has left nothing in the cache. */
-        kn_ignore(ask_driver(walk, &fresh, NULL));
-        kiln_blob_release(fresh);
+    kn_frontend frontend = walks;
+    const kn_request asked = {.cache = walk->request.cache,
+                              .recipe = walk->request.recipe,
+                              .what = "opencl",
+                              .name = what};
+    if (walk->compile_only) {
+        frontend.load = load_answers;
+        frontend.driver_loads = false;
     }
-    if (!walk->ran || walk->code == CL_SUCCESS) {
-        kn_opencl_request_save(&walk->request);
-        kn_opencl_record(&walk->request, &key,
-                         KN_RECORDED_LAYER | (walk->compile_only ? KN_RECORDED_COMPILE : 0),
-                         walk->ran ? walk->took_ns : kiln_blob_compile_ns(walk->blob));
+    if (!kn_opencl_is_recorded(&walk->request)) {
+        frontend.record = NULL;
+    }
+    const kn_outcome outcome = kn_job_run(&walk->job, &frontend, &asked, walk);
+    if (outcome == KN_OUTCOME_FAILED && !walk->ran) {
+        build_past(walk);
     }
     /* A first start pays nothing for the next ones. */
-    if (!walk->ran && walk->blob != NULL && !walk->compile_only &&
-        kn_opencl_kept_assemble(&walk->request, walk->blob, true)) {
+    if (outcome == KN_OUTCOME_HIT && !walk->compile_only &&
+        kn_opencl_kept_assemble(&walk->request, walk->job.blob, true)) {
         kn_layer_capture_assembles();
-    }
-    if (walk->ran) {
-        kiln_blob_release(walk->blob); /* the program itself is at hand */
-        walk->blob = NULL;
-        report_driver(walk);
-    } else if (!walk->compile_only) {
-        report_walk(kiln_origin_name(origin), NULL, kn_clock_now() - start,
-                    atomic_load(&walk->blob->compile_ns));
     }
 }
 
@@ -234,18 +202,22 @@ static void keep_unread(kn_layer_walk *walk, kn_layer_build *build)
     build->recipe = walk->request.recipe;
     walk->request.recipe = NULL;
     build->takes_linker = walk->request.unit.takes_linker;
-    build->compile_ns = walk->took_ns;
-    const kiln_key key = kiln_recipe_key(build->recipe);
-    kn_opencl_budget_earn(walk->took_ns, kn_clock_now());
-    kn_session_report(&(kn_session_event){
-        .what = "opencl", .name = what, .origin = "left", .took_ns = walk->took_ns, .key = &key});
+    build->compile_ns = walk->job.compile_ns;
+    kn_opencl_budget_earn(build->compile_ns, kn_clock_now());
+    kn_session_report(&(kn_session_event){.what = "opencl",
+                                          .name = what,
+                                          .origin = "left",
+                                          .took_ns = build->compile_ns,
+                                          .key = &walk->job.key});
     kn_layer_capture_expect();
 }
 
 kn_layer_build *kn_layer_walk_take(kn_layer_walk *walk)
 {
     const bool built = walk->ran && walk->code == CL_SUCCESS;
-    const bool unread = built && walk->later;
+    /* A read is for other processes: this one has the program. */
+    const bool unread =
+        walk->job.outcome == KN_OUTCOME_DEFERRED && kn_cache_outlasts(walk->request.cache);
     if (!(unread || !walk->ran || (built && walk->compile_only))) {
         return NULL;
     }
@@ -254,12 +226,11 @@ kn_layer_build *kn_layer_walk_take(kn_layer_walk *walk)
         return NULL;
     }
     build->wish = kn_opencl_wish_retain(walk->request.wish);
-    build->unit = walk->compile_only && walk->reason == NULL;
+    build->unit = walk->compile_only && walk->job.outcome != KN_OUTCOME_PRIVATE;
     if (!walk->ran) {
         build->deferred = walk->compile_only;
         build->loaded = walk->loaded;
-        build->answers = walk->blob;
-        walk->blob = NULL;
+        build->answers = kiln_blob_retain(walk->job.blob);
     } else if (unread) {
         keep_unread(walk, build);
     }
