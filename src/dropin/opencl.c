@@ -7,21 +7,19 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/diag.h"
+#include "dropin/opencl_frontend.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
-#include "dropin/opencl_record.h"
 #include "dropin/opencl_request.h"
-#include "engine/job.h"
 #include "sized/sized.h"
 #include "sys/fpstate.h"
 
 static const char what[] = "an OpenCL program";
 
 typedef struct build_call {
-    kn_opencl_request *request;
+    kn_opencl_call base; /* first; `loaded` is what was built or loaded, and the caller gets it */
     kn_job job;
-    cl_program program; /* what was built or loaded; the caller gets it */
-    bool adopted;       /* built once more, and another one's is to be read: opencl_kept.c */
+    bool adopted; /* built once more, and another one's is to be read: opencl_kept.c */
 } build_call;
 
 /* Drivers that defer the work until a kernel is made do it here, before the binary is read. */
@@ -46,8 +44,8 @@ static kiln_status read_bytes(const kn_opencl_request *request, cl_program progr
 static void compile_program(void *user, kn_output *output, kiln_diag *diag)
 {
     build_call *call = (build_call *)user;
-    const kn_opencl_request *request = call->request;
-    kiln_status status = kn_opencl_make(request, &call->program, diag);
+    const kn_opencl_request *request = call->base.request;
+    kiln_status status = kn_opencl_make(request, &call->base.loaded, diag);
     if (status != KILN_OK) {
         output->outcome = KN_OUTCOME_FAILED;
     } else if (request->bypass[0] != '\0') {
@@ -55,7 +53,7 @@ static void compile_program(void *user, kn_output *output, kiln_diag *diag)
     } else if (kn_opencl_reads_later(request)) {
         output->outcome = KN_OUTCOME_DEFERRED;
     } else {
-        status = read_bytes(request, call->program, &output->blob, diag);
+        status = read_bytes(request, call->base.loaded, &output->blob, diag);
         output->outcome = status == KILN_OK        ? KN_OUTCOME_STORED
                           : status == KILN_E_NOMEM ? KN_OUTCOME_FAILED
                                                    : KN_OUTCOME_PRIVATE;
@@ -63,41 +61,16 @@ static void compile_program(void *user, kn_output *output, kiln_diag *diag)
     }
 }
 
-static kn_change find_change(void *user)
-{
-    const build_call *call = (const build_call *)user;
-    return kn_opencl_request_still_true(call->request) ? KN_UNCHANGED : KN_CHANGED_HEADER;
-}
-
-static kn_loaded load_program(void *user, kiln_blob *blob, kiln_diag *diag)
-{
-    build_call *call = (build_call *)user;
-    const kiln_status status = kn_opencl_make_loaded(call->request, blob, &call->program, diag);
-    return status == KILN_OK           ? KN_LOADED
-           : status == KILN_E_REJECTED ? KN_LOAD_REFUSED
-                                       : KN_LOAD_FAILED;
-}
-
-static void save_headers(void *user)
-{
-    kn_opencl_request_save(((build_call *)user)->request);
-}
-
-static void record_program(void *user, kn_draft *draft, char *target, size_t size)
-{
-    kn_opencl_draft(((build_call *)user)->request, 0, draft, target, size);
-}
-
 static void keep_unread(void *user)
 {
     build_call *call = (build_call *)user;
-    kn_opencl_kept_add(call->request, call->program, true, call->job.compile_ns);
+    kn_opencl_kept_add(call->base.request, call->base.loaded, true, call->job.compile_ns);
 }
 
 static bool is_kept(void *user)
 {
     const build_call *call = (const build_call *)user;
-    return kn_opencl_kept_waits(call->request->cache, &call->job.key);
+    return kn_opencl_kept_waits(call->base.request->cache, &call->job.key);
 }
 
 /* What another build of this process has made and nobody has stored yet. PoCL has compiled it, and
@@ -105,15 +78,13 @@ static bool is_kept(void *user)
 static bool build_again(void *user)
 {
     build_call *call = (build_call *)user;
-    call->adopted = is_kept(call) && kn_opencl_make(call->request, &call->program, NULL) == KILN_OK;
+    call->adopted =
+        is_kept(call) && kn_opencl_make(call->base.request, &call->base.loaded, NULL) == KILN_OK;
     return call->adopted;
 }
 
 static const kn_frontend programs = {.compile = compile_program,
-                                     .still_true = find_change,
-                                     .load = load_program,
-                                     .keep = save_headers,
-                                     .record = record_program,
+                                     .load = kn_opencl_load_call,
                                      .defer = keep_unread,
                                      .is_made = is_kept,
                                      .adopt = build_again,
@@ -126,10 +97,10 @@ static const kn_frontend programs = {.compile = compile_program,
 static void keep_program(build_call *call)
 {
     const kn_job *job = &call->job;
-    kn_opencl_request *request = call->request;
+    kn_opencl_request *request = call->base.request;
     if (kn_opencl_reads_later(request) && request->recipe != NULL &&
         (!call->adopted || kn_opencl_request_still_true(request))) {
-        kn_opencl_kept_add(request, call->program, call->adopted, job->compile_ns);
+        kn_opencl_kept_add(request, call->base.loaded, call->adopted, job->compile_ns);
     }
     if (job->blob != NULL && job->outcome != KN_OUTCOME_PRIVATE) {
         (void)kn_opencl_kept_assemble(request, job->blob, !job->ran);
@@ -140,8 +111,8 @@ static kiln_status take_result(build_call *call, cl_program *out_program, kiln_d
 {
     kn_job *job = &call->job;
     if (job->status != KILN_OK) {
-        if (call->program != NULL) {
-            (void)call->request->api.clReleaseProgram(call->program);
+        if (call->base.loaded != NULL) {
+            (void)call->base.request->api.clReleaseProgram(call->base.loaded);
         }
         kn_diag_move(diag, &job->why);
         return job->status;
@@ -149,7 +120,7 @@ static kiln_status take_result(build_call *call, cl_program *out_program, kiln_d
     if (job->request.bypass == NULL) {
         keep_program(call);
     }
-    *out_program = call->program;
+    *out_program = call->base.loaded;
     return KILN_OK;
 }
 
@@ -157,23 +128,14 @@ kiln_status kn_opencl_build_wish(kiln_cache *cache, kn_opencl_wish *wish,
                                  struct _cl_program **out_program, kiln_diag *diag)
 {
     kn_opencl_request request;
-    build_call call = {.request = &request};
-    kn_frontend frontend = programs;
+    build_call call = {.base.request = &request};
     kn_fp_state fp;
     kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
     if (status != KILN_OK) {
         return status;
     }
-    const kn_request asked = {.cache = request.cache,
-                              .recipe = request.recipe,
-                              .what = "opencl",
-                              .name = what,
-                              .bypass = request.bypass[0] != '\0' ? request.bypass : NULL};
-    if (!kn_opencl_is_recorded(&request)) {
-        frontend.record = NULL;
-    }
     kn_fp_enter(&fp);
-    (void)kn_job_run(&call.job, &frontend, &asked, &call);
+    (void)kn_opencl_run(&call.job, &programs, &call.base, what);
     status = take_result(&call, out_program, diag);
     kn_fp_leave(&fp);
     kn_job_deinit(&call.job);

@@ -15,8 +15,8 @@
 #include "core/walk/plan.h"
 #include "core/walk/program_kernels.h"
 #include "dropin/opencl_assemble.h"
+#include "dropin/opencl_frontend.h"
 #include "dropin/opencl_make.h"
-#include "dropin/opencl_record.h"
 #include "dropin/precompile.h"
 #include "sized/sized.h"
 #include "sys/clock.h"
@@ -63,11 +63,8 @@ static kiln_status join_options(const kiln_source *source, kn_strbuf *out, kiln_
 }
 
 typedef struct compile_call {
-    kn_opencl_request *request;
+    kn_opencl_call base; /* first */
     kn_wish_of of;
-    const char *reason; /* why nothing is stored */
-    uint64_t took;
-    uint32_t compiles;
 } compile_call;
 
 /* Machine code in addition to NVIDIA's PTX; without it the program is as good as before. */
@@ -84,7 +81,7 @@ static void finish_program(const kn_opencl_request *request, kiln_blob **blob)
 static kiln_status read_entry(const compile_call *call, cl_program program, kiln_blob **out_blob,
                               kiln_diag *diag)
 {
-    const kn_opencl_request *request = call->request;
+    const kn_opencl_request *request = call->base.request;
     const bool is_pocl = request->unit.is_pocl;
     switch (call->of) {
     case KN_WISH_OF_LAYER:
@@ -98,46 +95,54 @@ static kiln_status read_entry(const compile_call *call, cl_program program, kiln
     return kn_opencl_make_bytes(&request->site, request->wish, is_pocl, program, out_blob, diag);
 }
 
-/* Binaries are read at once, also PoCL's: nothing will be launched here. */
-static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status make_program(const compile_call *call, cl_program *out_program, kiln_diag *diag)
 {
-    compile_call *call = (compile_call *)user;
-    kn_opencl_request *request = call->request;
-    cl_program program = NULL;
+    kn_opencl_request *request = call->base.request;
     kn_opencl_kernels kernels = {NULL, 0};
     const bool unit = call->of == KN_WISH_OF_LAYER_UNIT;
-    const uint64_t start = kn_clock_now();
     kn_fp_state fp;
     kn_fp_enter(&fp);
-    kiln_status status = unit ? kn_opencl_make_unit(request, &program, diag)
-                              : kn_opencl_make(request, &program, diag);
+    const kiln_status status = unit ? kn_opencl_make_unit(request, out_program, diag)
+                                    : kn_opencl_make(request, out_program, diag);
     kn_fp_leave(&fp);
-    if (status != KILN_OK) {
-        return status;
-    }
     /* Some drivers compile when a kernel is made, and have no binary before. */
-    if (!unit &&
-        kn_opencl_kernels_init(&request->site, program, NULL, 0, &kernels, NULL) == KILN_OK) {
+    if (status == KILN_OK && !unit &&
+        kn_opencl_kernels_init(&request->site, *out_program, NULL, 0, &kernels, NULL) == KILN_OK) {
         kn_opencl_kernels_deinit(&request->api, &kernels);
     }
-    status = read_entry(call, program, out_blob, diag);
-    if (status != KILN_OK && status != KILN_E_NOMEM) {
-        call->reason = "the driver returns no binary of it";
-    } else if (status == KILN_OK && !kn_opencl_request_still_true(request)) {
-        call->reason = "a header changed during the compile";
-        kiln_blob_release(*out_blob);
-        *out_blob = NULL;
-    }
-    if (status == KILN_OK && call->reason == NULL && !unit) {
-        finish_program(request, out_blob);
-    }
-    (void)request->api.clReleaseProgram(program);
-    call->took = kn_clock_now() - start;
-    call->compiles = 1;
-    return call->reason == NULL ? status
-                                : kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program",
-                                                "%s", call->reason);
+    return status;
 }
+
+/* Binaries are read at once, also PoCL's: nothing will be launched here. */
+static void compile_program(void *user, kn_output *output, kiln_diag *diag)
+{
+    compile_call *call = (compile_call *)user;
+    cl_program program = NULL;
+    output->outcome = KN_OUTCOME_FAILED;
+    if (make_program(call, &program, diag) != KILN_OK) {
+        return;
+    }
+    const kiln_status status = read_entry(call, program, &output->blob, diag);
+    if (status == KILN_OK) {
+        output->outcome = KN_OUTCOME_STORED;
+        if (call->of != KN_WISH_OF_LAYER_UNIT) {
+            finish_program(call->base.request, &output->blob);
+        }
+    } else if (status != KILN_E_NOMEM) {
+        output->outcome = KN_OUTCOME_PRIVATE;
+        output->reason = "the driver returns no binary of it";
+    }
+    (void)call->base.request->api.clReleaseProgram(program);
+}
+
+static uint32_t recorded_flags(kn_wish_of of)
+{
+    return (of != KN_WISH_OF_DROPIN ? KN_RECORDED_LAYER : 0) |
+           (of == KN_WISH_OF_LAYER_UNIT ? KN_RECORDED_COMPILE : 0);
+}
+
+/* Nothing is loaded. What is not stored is no bypass, but a failure. */
+static const kn_frontend programs = {.compile = compile_program, .is_step = true, .retries = 1};
 
 /* The kernels that are asked for are in the binary: it is loaded to see. */
 static kiln_status check_entries(const kn_opencl_request *request, const ahead *job,
@@ -168,12 +173,6 @@ static kiln_status check_entries(const kn_opencl_request *request, const ahead *
     return status;
 }
 
-static uint32_t recorded_flags(kn_wish_of of)
-{
-    return (of != KN_WISH_OF_DROPIN ? KN_RECORDED_LAYER : 0) |
-           (of == KN_WISH_OF_LAYER_UNIT ? KN_RECORDED_COMPILE : 0);
-}
-
 static kiln_status explain_program(const kn_opencl_request *request, const ahead *job,
                                    kiln_diag *diag)
 {
@@ -189,7 +188,7 @@ static kiln_status explain_program(const kn_opencl_request *request, const ahead
 static kiln_status get_program(kn_opencl_request *request, kn_wish_of of, ahead *job,
                                kiln_diag *diag)
 {
-    compile_call call = {.request = request, .of = of};
+    compile_call call = {.base = {.request = request, .recorded = recorded_flags(of)}, .of = of};
     if (job->visit != NULL) {
         return explain_program(request, job, diag);
     }
@@ -197,21 +196,23 @@ static kiln_status get_program(kn_opencl_request *request, kn_wish_of of, ahead 
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "remove what keeps it from being cached",
                              name_of(job->source), "it bypasses the cache: %s", request->bypass);
     }
-    job->info->key = kiln_recipe_key(request->recipe);
-    kiln_status status = kiln_cache_get_or_compile(request->cache, request->recipe, compile_program,
-                                                   &call, &job->blob, &job->info->origin, diag);
-    job->info->compiles = call.compiles;
-    job->info->compile_ns = call.took;
-    if (status == KILN_E_CANCELLED) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, name_of(job->source), "%s",
-                             call.reason != NULL ? call.reason : "it could not be shared");
-    }
-    if (status == KILN_OK) {
-        kn_opencl_request_save(request);
-        kn_opencl_record(request, &job->info->key, recorded_flags(of),
-                         kiln_blob_compile_ns(job->blob));
+    kn_job made;
+    const kn_outcome outcome = kn_opencl_run(&made, &programs, &call.base, name_of(job->source));
+    job->info->key = made.key;
+    job->info->origin = made.origin;
+    job->info->compiles = made.ran && outcome != KN_OUTCOME_FAILED ? 1 : 0;
+    job->info->compile_ns = made.compile_ns;
+    kiln_status status = made.status;
+    if (outcome == KN_OUTCOME_PRIVATE) {
+        status =
+            kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, name_of(job->source), "%s", made.reason);
+    } else if (status != KILN_OK) {
+        kn_diag_move(diag, &made.why);
+    } else {
+        job->blob = kiln_blob_retain(made.blob);
         status = check_entries(request, job, diag);
     }
+    kn_job_deinit(&made);
     return status;
 }
 

@@ -7,8 +7,7 @@
 
 #include "layers/opencl/handles.h"
 
-#include "dropin/opencl_request.h"
-#include "engine/job.h"
+#include "dropin/opencl_frontend.h"
 
 typedef struct kn_layer_build {
     kn_opencl_wish *wish;
@@ -61,6 +60,7 @@ cl_program kn_layer_link_program(cl_context context, const kn_layer_arguments *a
 
 /* One walk through the cache: what the driver is asked on a miss, and what came of it. */
 typedef struct kn_layer_walk {
+    kn_opencl_call base; /* first; `loaded` is a hit that is loaded */
     kn_opencl_request request;
     /* Asks the driver; its code. *out_program is what was built. */
     cl_int (*build)(void *user, cl_program *out_program);
@@ -71,7 +71,6 @@ typedef struct kn_layer_walk {
     bool ran; /* the driver was asked: `code` and `program` are its answer */
     cl_int code;
     cl_program program;
-    cl_program loaded;  /* a hit that is loaded */
     const char *reason; /* why there is no key */
 } kn_layer_walk;
 

@@ -205,7 +205,7 @@ static cl_program link_through(link_call *call, kn_opencl_wish *wish, cl_int *co
     walk.build = link_in_place;
     walk.user = call;
     kn_layer_walk_go(&walk);
-    program = walk.ran ? call->program : walk.loaded;
+    program = walk.ran ? call->program : walk.base.loaded;
     if (program != NULL) {
         keep_linked(&walk, program);
     }

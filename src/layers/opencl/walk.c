@@ -9,7 +9,6 @@
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
-#include "dropin/opencl_record.h"
 #include "interpose/session.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -28,6 +27,8 @@ bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_
 {
     kiln_cache *cache = kn_session_cache();
     *walk = (kn_layer_walk){.compile_only = compile_only};
+    walk->base.request = &walk->request;
+    walk->base.recorded = KN_RECORDED_LAYER | (compile_only ? KN_RECORDED_COMPILE : 0);
     if (cache == NULL) {
         walk->reason = "the cache cannot be opened";
         return false;
@@ -100,12 +101,6 @@ static void build_walk(void *user, kn_output *output, kiln_diag *diag)
     }
 }
 
-static kn_change find_change(void *user)
-{
-    kn_layer_walk *walk = (kn_layer_walk *)user;
-    return kn_opencl_request_still_true(&walk->request) ? KN_UNCHANGED : KN_CHANGED_HEADER;
-}
-
 /* Of what is only compiled there is nothing more to load. */
 static kn_loaded load_answers(void *user, kiln_blob *blob, kiln_diag *diag)
 {
@@ -118,27 +113,8 @@ static kn_loaded load_answers(void *user, kiln_blob *blob, kiln_diag *diag)
 
 static kn_loaded load_walk(void *user, kiln_blob *blob, kiln_diag *diag)
 {
-    kn_layer_walk *walk = (kn_layer_walk *)user;
-    if (load_answers(walk, blob, diag) != KN_LOADED) {
-        return KN_LOAD_UNSOUND;
-    }
-    const kiln_status status = kn_opencl_make_loaded(&walk->request, blob, &walk->loaded, diag);
-    return status == KILN_OK           ? KN_LOADED
-           : status == KILN_E_REJECTED ? KN_LOAD_REFUSED
-                                       : KN_LOAD_FAILED;
-}
-
-static void save_headers(void *user)
-{
-    kn_opencl_request_save(&((kn_layer_walk *)user)->request);
-}
-
-static void record_walk(void *user, kn_draft *draft, char *target, size_t size)
-{
-    const kn_layer_walk *walk = (const kn_layer_walk *)user;
-    kn_opencl_draft(&walk->request,
-                    KN_RECORDED_LAYER | (walk->compile_only ? KN_RECORDED_COMPILE : 0), draft,
-                    target, size);
+    return load_answers(user, blob, diag) == KN_LOADED ? kn_opencl_load_call(user, blob, diag)
+                                                       : KN_LOAD_UNSOUND;
 }
 
 /* A hit of what is only compiled is reported with what is linked of it. */
@@ -152,13 +128,12 @@ static void report_walk(void *user, const kn_job *job)
 
 /* A failure's log is in the program itself. */
 static const kn_frontend walks = {.compile = build_walk,
-                                  .still_true = find_change,
                                   .load = load_walk,
-                                  .keep = save_headers,
-                                  .record = record_walk,
                                   .report = report_walk,
                                   .driver_loads = true,
                                   .own_failures = true};
+static const kn_frontend unit_walks = {
+    .compile = build_walk, .load = load_answers, .report = report_walk, .own_failures = true};
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
@@ -172,19 +147,8 @@ static void build_past(kn_layer_walk *walk)
 
 void kn_layer_walk_go(kn_layer_walk *walk)
 {
-    kn_frontend frontend = walks;
-    const kn_request asked = {.cache = walk->request.cache,
-                              .recipe = walk->request.recipe,
-                              .what = "opencl",
-                              .name = what};
-    if (walk->compile_only) {
-        frontend.load = load_answers;
-        frontend.driver_loads = false;
-    }
-    if (!kn_opencl_is_recorded(&walk->request)) {
-        frontend.record = NULL;
-    }
-    const kn_outcome outcome = kn_job_run(&walk->job, &frontend, &asked, walk);
+    const kn_outcome outcome =
+        kn_opencl_run(&walk->job, walk->compile_only ? &unit_walks : &walks, &walk->base, what);
     if (outcome == KN_OUTCOME_FAILED && !walk->ran) {
         build_past(walk);
     }
@@ -229,7 +193,7 @@ kn_layer_build *kn_layer_walk_take(kn_layer_walk *walk)
     build->unit = walk->compile_only && walk->job.outcome != KN_OUTCOME_PRIVATE;
     if (!walk->ran) {
         build->deferred = walk->compile_only;
-        build->loaded = walk->loaded;
+        build->loaded = walk->base.loaded;
         build->answers = kiln_blob_retain(walk->job.blob);
     } else if (unread) {
         keep_unread(walk, build);
