@@ -11,6 +11,7 @@
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_worth.h"
+#include "engine/late.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 
@@ -70,22 +71,18 @@ static void destroy_program(kept_list *list, kept_program *kept)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
-/* Reads what PoCL has of the program now, and stores it. Slow: PoCL may compile all kernels. */
-static kiln_status store_binary(kiln_cache *cache, const kept_program *kept, kiln_diag *diag)
+/* Reads what PoCL has of the program now. Slow: PoCL may compile all kernels. */
+static kiln_status read_kept(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
-    kiln_blob *blob = NULL;
+    const kept_program *kept = (const kept_program *)user;
     kiln_status status = kn_pocl_check_linker(kept->takes_linker, diag);
     if (status == KILN_OK) {
-        status = kn_opencl_make_bytes(&kept->site, kept->wish, true, kept->program, &blob, diag);
+        status = kn_opencl_make_bytes(&kept->site, kept->wish, true, kept->program, out_blob, diag);
     }
     if (status == KILN_MISS) {
         status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
                                "PoCL gives no binary");
     }
-    if (status == KILN_OK) {
-        status = kiln_cache_put(cache, kept->recipe, blob, kept->compile_ns, diag);
-    }
-    kiln_blob_release(blob);
     return status;
 }
 
@@ -132,17 +129,17 @@ static kept_program *find_cheapest(const kept_list *list)
 static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    kn_cache_work work;
+    const kn_request request = {
+        .cache = cache, .recipe = kept->recipe, .name = "an OpenCL program"};
     const uint64_t start = kn_clock_now();
     mark_stored(list, &kept->key); /* one that fails is not tried again */
-    if (!kn_cache_work_begin(cache, &kept->key, "an OpenCL program", &work)) {
-        return;
-    }
-    if (store_binary(cache, kept, &diag) != KILN_OK) {
+    const kiln_status status = kn_late_publish(&request, kept->compile_ns, read_kept, kept, &diag);
+    if (status != KILN_OK && status != KILN_MISS) {
         kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary at the end", &diag);
     }
-    kn_cache_work_end(cache, &work);
-    kn_opencl_budget_spend(kept->cost, kn_clock_now() - start);
+    if (status != KILN_MISS) {
+        kn_opencl_budget_spend(kept->cost, kn_clock_now() - start);
+    }
     kiln_diag_clear(&diag);
 }
 
@@ -394,10 +391,15 @@ kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_d
     kn_mutex_lock(&list->reading);
     kept_program *kept = enter_program(list, program);
     if (kept != NULL && kept->unread) {
-        status = store_binary(cache, kept, diag);
+        kiln_blob *blob = NULL;
+        status = read_kept(kept, &blob, diag);
+        if (status == KILN_OK) {
+            status = kiln_cache_put(cache, kept->recipe, blob, kept->compile_ns, diag);
+        }
         if (status == KILN_OK) {
             mark_stored(list, &kept->key);
         }
+        kiln_blob_release(blob);
     } else if (kept != NULL) {
         status = kn_opencl_capture_wish(cache, kept->wish, diag);
     }

@@ -11,60 +11,51 @@
 #include "base/log.h"
 #include "core/walk/program.h"
 #include "core/walk/program_kernels.h"
-#include "store/cache/cache.h"
+#include "engine/late.h"
 #include "sys/clock.h"
 
 #define FINISH_LIMIT_NS (10ull * 1000000000ull)
 #define QUIET_NS (300ull * 1000000ull)
 #define ROUNDS_MAX 8
 
-static kiln_status capture_marked(kiln_program *program, kn_artifact *artifact, kiln_diag *diag)
+static kiln_status capture_program(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
+    kiln_program *program = (kiln_program *)user;
     kiln_device *device = program->device;
-    kiln_cache *cache = device->runtime->cache;
-    const kiln_key key = kiln_recipe_key(program->recipe);
-    kn_cache_work work;
-    if (!kn_cache_work_begin(cache, &key, "a launched program", &work)) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "capturing a program",
-                             "a process ended in that");
+    kn_artifact artifact;
+    kn_artifact_init(&artifact);
+    kiln_status status = kn_hal_program_capture(&device->driver->in, device->handle,
+                                                program->handle, &artifact.base, diag);
+    if (status == KILN_OK && artifact.base.size == 0) {
+        status = KILN_MISS;
     }
-    const kiln_status status = kn_hal_program_capture(&device->driver->in, device->handle,
-                                                      program->handle, &artifact->base, diag);
-    kn_cache_work_end(cache, &work);
+    /* The log and the list of kernels that a hit gives back are the compile's, whichever program
+     * made the bytes. */
+    if (status == KILN_OK && program->log != NULL) {
+        status = kn_host.artifact_set_log(&artifact.base, program->log, SIZE_MAX);
+    }
+    if (status == KILN_OK) {
+        status = kn_kernels_keep(program->kernels, program->kernels_size, &artifact.base);
+    }
+    if (status == KILN_OK) {
+        status = kn_artifact_to_blob(&artifact, program->label, out_blob, diag);
+    }
+    kn_artifact_deinit(&artifact);
     return status;
 }
 
 static void capture_once(kiln_program *program)
 {
-    kiln_device *device = program->device;
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_blob *blob = NULL;
-    kn_artifact artifact;
-    kn_artifact_init(&artifact);
-    kiln_status status = capture_marked(program, &artifact, &diag);
-    if (status == KILN_OK && artifact.base.size > 0) {
-        /* The log and the list of kernels that a hit gives back are the compile's, whichever
-         * program made the bytes. */
-        status = program->log != NULL
-                     ? kn_host.artifact_set_log(&artifact.base, program->log, SIZE_MAX)
-                     : KILN_OK;
-        if (status == KILN_OK) {
-            status = kn_kernels_keep(program->kernels, program->kernels_size, &artifact.base);
-        }
-        if (status == KILN_OK) {
-            status = kn_artifact_to_blob(&artifact, program->label, &blob, &diag);
-        }
-        if (status == KILN_OK) {
-            status = kiln_cache_put(device->runtime->cache, program->recipe, blob,
-                                    program->compile_ns, &diag);
-        }
-    }
+    const kn_request request = {.cache = program->device->runtime->cache,
+                                .recipe = program->recipe,
+                                .name = "a launched program"};
+    const kiln_status status =
+        kn_late_publish(&request, program->compile_ns, capture_program, program, &diag);
     atomic_store(&program->later, false); /* one that failed is not tried again */
-    if (status != KILN_OK) {
+    if (status != KILN_OK && status != KILN_MISS) {
         kn_log_diag(KILN_LOG_INFO, "capturing a program after its launch", &diag);
     }
-    kiln_blob_release(blob);
-    kn_artifact_deinit(&artifact);
     kiln_diag_clear(&diag);
 }
 

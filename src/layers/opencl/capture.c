@@ -12,6 +12,7 @@
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_worth.h"
+#include "engine/late.h"
 #include "interpose/session.h"
 #include "interpose/uncancelled.h"
 #include "store/cache/cache.h"
@@ -26,9 +27,10 @@ static size_t count_kernels_of(const kn_layer_program *program)
                : 1;
 }
 
-static kiln_status read_finished(const kn_layer_program *program, kiln_blob **out_blob,
-                                 kiln_diag *diag)
+/* PoCL may abort on a kernel that the application never launches. */
+static kiln_status read_finished(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
+    const kn_layer_program *program = (const kn_layer_program *)user;
     const kn_layer_build *build = program->build;
     const kn_opencl_wish *wish = build->wish;
     const kn_opencl_site site = {kn_layer_api(), wish->context, wish->devices[0]};
@@ -36,20 +38,6 @@ static kiln_status read_finished(const kn_layer_program *program, kiln_blob **ou
     return status == KILN_OK
                ? kn_opencl_make_answered(&site, wish, true, program->handle, out_blob, diag)
                : status;
-}
-
-/* PoCL may abort on a kernel that the application never launches. */
-static kiln_status read_marked(const kn_layer_program *program, kiln_cache *cache,
-                               kiln_blob **out_blob, kiln_diag *diag)
-{
-    const kiln_key key = kiln_recipe_key(program->build->recipe);
-    kn_cache_work work;
-    if (!kn_cache_work_begin(cache, &key, "an OpenCL program", &work)) {
-        return KILN_MISS;
-    }
-    const kiln_status status = read_finished(program, out_blob, diag);
-    kn_cache_work_end(cache, &work);
-    return status;
 }
 
 static void report_stored(const kiln_key *key, uint64_t took_ns)
@@ -61,20 +49,17 @@ static void report_stored(const kiln_key *key, uint64_t took_ns)
                                           .key = key});
 }
 
-static bool store_finished(const kn_layer_program *program, kiln_cache *cache)
+static bool store_finished(kn_layer_program *program, kiln_cache *cache)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_blob *blob = NULL;
-    kiln_status status = read_marked(program, cache, &blob, &diag);
-    if (status == KILN_OK) {
-        status =
-            kiln_cache_put(cache, program->build->recipe, blob, program->build->compile_ns, &diag);
-    }
+    const kn_request request = {
+        .cache = cache, .recipe = program->build->recipe, .name = "an OpenCL program"};
+    const kiln_status status =
+        kn_late_publish(&request, program->build->compile_ns, read_finished, program, &diag);
     if (status != KILN_OK && status != KILN_MISS) {
         kn_log_diag(KILN_LOG_INFO, "storing an OpenCL binary", &diag);
     }
     kiln_diag_clear(&diag);
-    kiln_blob_release(blob);
     return status == KILN_OK;
 }
 
@@ -85,7 +70,7 @@ static uint64_t expect_cost_of(const kn_layer_program *program)
 }
 
 /* What was not launched is stored for a user who has asked for it. */
-static bool read_allowed(const kn_layer_program *program, kiln_cache *cache)
+static bool read_allowed(kn_layer_program *program, kiln_cache *cache)
 {
     const uint64_t expected = expect_cost_of(program);
     const uint64_t start = kn_clock_now();

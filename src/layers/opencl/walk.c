@@ -9,6 +9,7 @@
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
+#include "engine/late.h"
 #include "interpose/session.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -60,21 +61,15 @@ void kn_layer_walk_deinit(kn_layer_walk *walk)
 
 /* --- the frontend ----------------------------------------------------------------------------- */
 
-static kiln_status read_built(const kn_layer_walk *walk, kiln_blob **out_blob)
+static kiln_status read_built(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
+    const kn_layer_walk *walk = (const kn_layer_walk *)user;
     const kn_opencl_request *request = &walk->request;
-    kn_cache_work work;
-    if (!kn_cache_work_begin(request->cache, &walk->job.key, what, &work)) {
-        return KILN_MISS;
-    }
-    const kiln_status status =
-        walk->compile_only
-            ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
-                                          NULL)
-            : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
-                                      walk->program, out_blob, NULL);
-    kn_cache_work_end(request->cache, &work);
-    return status;
+    return walk->compile_only
+               ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
+                                             diag)
+               : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
+                                         walk->program, out_blob, diag);
 }
 
 static bool ask_driver(kn_layer_walk *walk)
@@ -93,7 +88,7 @@ static void build_walk(void *user, kn_output *output, kiln_diag *diag)
         output->outcome = KN_OUTCOME_FAILED;
     } else if (!walk->compile_only && walk->request.unit.is_pocl) {
         output->outcome = KN_OUTCOME_DEFERRED;
-    } else if (read_built(walk, &output->blob) == KILN_OK) {
+    } else if (kn_late_read(&walk->job.request, read_built, walk, &output->blob, NULL) == KILN_OK) {
         output->outcome = KN_OUTCOME_STORED;
     } else {
         output->outcome = KN_OUTCOME_PRIVATE;

@@ -205,17 +205,6 @@ static void act_deferred(world *w)
     assert_int_equal(w->fake.defers, w->frontend->defer != NULL ? 1 : 0);
 }
 
-/* Adopted without a look into the cache, which may have it by now. */
-static void act_deferred_before(world *w)
-{
-    const kt_fake other = {.defers = 1};
-    seed(w, 0);
-    w->fake.leader = &other;
-    run_job(w);
-    assert_int_equal(w->fake.adopted, 1);
-    assert_int_equal(w->fake.compiles + w->fake.loaded, 0);
-}
-
 static void run_same_inside(kt_fake *fake)
 {
     kt_fake inner = {.frontend = fake->frontend, .cache = fake->cache};
@@ -411,7 +400,6 @@ enum {
     ENTRY = 1,  /* other processes find it afterwards */
     DRIVER = 2, /* what no driver loads is not quarantined */
     LOADS = 4,  /* a result that is not loaded cannot be found to be of no use */
-    ADOPTS = 8, /* results without bytes are shared */
 };
 
 typedef struct row {
@@ -452,7 +440,6 @@ static const row rows[] = {
     ROW("read-only", act_read_only, 0, STORED, "compiled", MISS),
     ROW("recording", act_recording, ENTRY, STORED, "compiled", MISS, .puts = 1, .recorded = 1),
     ROW("deferred, never finished", act_deferred, 0, DEFERRED, "compiled", MISS),
-    ROW("deferred before", act_deferred_before, ENTRY | ADOPTS, HIT, "shared", 0),
     ROW("nested", act_nested, ENTRY, STORED, "compiled", TWICE, .puts = 2),
     ROW("nested in itself", act_nested_same, ENTRY, STORED, "compiled", TWICE, .puts = 2),
     ROW("abandoned", act_abandoned, ENTRY, STORED, "compiled", .misses = 2, .compiles = 1,
@@ -503,7 +490,6 @@ static void check_frontend(const kn_frontend *frontend)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (((rows[i].flags & DRIVER) != 0 && !frontend->driver_loads) ||
             ((rows[i].flags & LOADS) != 0 && !frontend->loads_output) ||
-            ((rows[i].flags & ADOPTS) != 0 && frontend->adopt == NULL) ||
             (rows[i].act == act_full_disk && !kt_faultfs_available())) {
             continue;
         }
