@@ -3,8 +3,8 @@
  * The functions are in cache.c, but for cache_options.c (the defaults), cache_root.c (find_root,
  * namespace_valid), cache_exit.c (enlist, delist), contains.c (glance, reread, count),
  * cache_admin.c (need_disk, drop), pins.c (flush_rarely, stamp), misses.c (count_miss), bypass.c
- * (count_bypass), load_watch.c (load_begin, open_begin, load_end, load_cancel), get_or_compile.c
- * (get_or_make) and turn.c (turn_begin, turn_end). */
+ * (count_bypass), load_watch.c (load_begin, open_begin, load_end, load_cancel) and turn.c
+ * (turn_begin, turn_end). */
 #ifndef KILN_STORE_CACHE_H
 #define KILN_STORE_CACHE_H
 
@@ -169,20 +169,6 @@ void kn_cache_flush_rarely(kiln_cache *cache);
 /* Moves the stamps on disk of what was hit in memory, at most once an hour an entry; looks for such
  * entries every few minutes, or `now`. */
 void kn_cache_stamp(kiln_cache *cache, bool now);
-
-/* kiln_cache_get_or_compile where a compile may leave its caller with something and the cache with
- * nothing: `made` is asked by the one that is about to compile, when nobody else does any more. If
- * it says that another has made the same since the caller looked, nothing is compiled or counted,
- * and that one and those who wait for it get KILN_E_CANCELLED. */
-typedef struct kn_cache_maker {
-    kiln_compile_fn *compile;
-    bool (*made)(void *user);
-    bool (*interrupted)(void *user); /* kiln/unstable/binding.h */
-    void *user;
-} kn_cache_maker;
-kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
-                                 const kn_cache_maker *maker, kiln_blob **out_blob,
-                                 kiln_origin *out_origin, kiln_diag *diag);
 
 /* A turn at work that many processes need at the same time, and whose result they find by looking:
  *

@@ -39,29 +39,27 @@ static kiln_status cut_short(kn_fetch *f, kiln_diag *diag)
 
 /* --- the steps in their order ----------------------------------------------------------------- */
 
-static kiln_status compile_blob(kn_fetch *f, const kn_cache_maker *maker)
+static kiln_status compile_blob(kn_fetch *f, kiln_compile_fn *compile, void *user)
 {
-    if (f->seat != NULL && maker->made != NULL && maker->made(maker->user)) {
-        return kiln_diag_set(&f->why, KILN_E_CANCELLED, NULL, "compiling",
-                             "another thread has made it and stores it later");
-    }
     if (ask_caller(f)) {
         return cut_short(f, &f->why);
     }
     kn_fetch_start(f);
-    return maker->compile(maker->user, &f->blob, &f->why);
+    return compile(user, &f->blob, &f->why);
 }
 
-kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
-                                 const kn_cache_maker *maker, kiln_blob **out_blob,
-                                 kiln_origin *out_origin, kiln_diag *diag)
+kiln_status kiln_cache_get_or_compile_interruptible(kiln_cache *cache, const kiln_recipe *recipe,
+                                                    kiln_compile_fn *compile,
+                                                    kiln_interrupted_fn *interrupted, void *user,
+                                                    kiln_blob **out_blob, kiln_origin *out_origin,
+                                                    kiln_diag *diag)
 {
     kn_fetch fetch;
     kiln_status status = kn_fetch_begin(&fetch, cache, recipe, diag);
-    fetch.interrupted = maker->interrupted;
-    fetch.user = maker->user;
+    fetch.interrupted = interrupted;
+    fetch.user = user;
     if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag)) {
-        status = kn_fetch_publish(&fetch, compile_blob(&fetch, maker), diag);
+        status = kn_fetch_publish(&fetch, compile_blob(&fetch, compile, user), diag);
     }
     *out_blob = fetch.blob;
     if (out_origin != NULL) {
@@ -74,18 +72,8 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
                                       kiln_compile_fn *compile, void *user, kiln_blob **out_blob,
                                       kiln_origin *out_origin, kiln_diag *diag)
 {
-    const kn_cache_maker maker = {.compile = compile, .user = user};
-    return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
-}
-
-kiln_status kiln_cache_get_or_compile_interruptible(kiln_cache *cache, const kiln_recipe *recipe,
-                                                    kiln_compile_fn *compile,
-                                                    kiln_interrupted_fn *interrupted, void *user,
-                                                    kiln_blob **out_blob, kiln_origin *out_origin,
-                                                    kiln_diag *diag)
-{
-    const kn_cache_maker maker = {.compile = compile, .interrupted = interrupted, .user = user};
-    return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
+    return kiln_cache_get_or_compile_interruptible(cache, recipe, compile, NULL, user, out_blob,
+                                                   out_origin, diag);
 }
 
 /* --- lookup ----------------------------------------------------------------------------------- */

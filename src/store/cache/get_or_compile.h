@@ -1,5 +1,5 @@
 /* A request for an entry, step by step: lookup, flight, compile, publish. The engine takes the
- * steps by itself (engine/job.c); kn_cache_get_or_make takes them with a callback.
+ * steps by itself (engine/job.c); kiln_cache_get_or_compile takes them with a callback.
  * One thread takes all steps of a request.
  *
  *     kn_fetch fetch;
