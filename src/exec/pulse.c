@@ -13,7 +13,7 @@
 static uint64_t find_base(uint64_t id)
 {
     const uint64_t space = kn_process_space();
-    return space != 0 ? TAGS * (LOCKS | ((id ^ space) % LOCKS)) : 0;
+    return space != 0 ? TAGS * (LOCKS | ((id ^ space ^ kn_process_clock()) % LOCKS)) : 0;
 }
 
 void kn_pulse_take(kn_lock_file *file, uint64_t id)

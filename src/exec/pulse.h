@@ -6,9 +6,9 @@
  * it is halted. The holder does nothing more: a heartbeat would need a thread. A child that
  * inherits the lock inherits the pulse, and with it its parent's tag.
  *
- * A holder counts as working where its process cannot be looked up: in another pid namespace, on
- * another host, on Windows, and where it is an earlier kiln. Those took and dropped another byte
- * twice a second; they pass over a holder without that after 4 s and compile, too. */
+ * A holder counts as working where its process cannot be looked up: in another pid or time
+ * namespace, on another host, on Windows, and where it is an earlier kiln. Those took and dropped
+ * another byte twice a second; they pass over a holder without that after 4 s and compile, too. */
 #ifndef KILN_EXEC_PULSE_H
 #define KILN_EXEC_PULSE_H
 

@@ -1,4 +1,5 @@
 /* Who a process descends from, and whether it runs, by /proc. This file must not know who asks. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -91,6 +92,12 @@ uint64_t kn_process_space(void)
     return kn_map_hash(&of, sizeof of);
 }
 
+uint64_t kn_process_clock(void)
+{
+    struct stat facts;
+    return stat("/proc/self/ns/time", &facts) == 0 ? (uint64_t)facts.st_ino : 0;
+}
+
 /* Linux' largest number of a process has so many bits. */
 #define NUMBERS (UINT32_C(1) << 22)
 
@@ -109,6 +116,32 @@ uint32_t kn_process_tag(void)
     return read_stat(path, &own) ? make_tag(kn_process_id(), own.start) : 0;
 }
 
+static bool is_stopped(char state)
+{
+    return strchr("TtXx", state) != NULL;
+}
+
+/* By one of the threads that are left when the first has ended. */
+static bool are_others_stopped(uint32_t process)
+{
+    char path[64];
+    process_stat stat;
+    bool found = false, stopped = false;
+    (void)snprintf(path, sizeof path, "/proc/%u/task", (unsigned)process);
+    DIR *list = opendir(path);
+    const struct dirent *row = list != NULL ? readdir(list) : NULL;
+    for (; row != NULL && !found; row = readdir(list)) {
+        const unsigned thread = (unsigned)strtoul(row->d_name, NULL, 10); /* 0 of "." and ".." */
+        (void)snprintf(path, sizeof path, "/proc/%u/task/%u/stat", (unsigned)process, thread);
+        found = thread != 0 && thread != process && read_stat(path, &stat);
+        stopped = found && is_stopped(stat.state);
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    return stopped;
+}
+
 bool kn_process_is_halted(uint32_t tag)
 {
     process_stat stat;
@@ -120,6 +153,6 @@ bool kn_process_is_halted(uint32_t tag)
     if (make_tag(process, stat.start) != tag) {
         return true; /* another one has its number */
     }
-    /* A first thread that has ended leaves the others running. */
-    return strchr("TtXx", stat.state) != NULL || (stat.state == 'Z' && stat.threads <= 1);
+    return is_stopped(stat.state) ||
+           (stat.state == 'Z' && (stat.threads <= 1 || are_others_stopped(process)));
 }

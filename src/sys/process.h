@@ -50,9 +50,13 @@ size_t kn_process_ancestry(uint32_t *out_ids, size_t room);
 /* Differs between those who mean other processes by the same numbers (hosts, containers); 0 where
  * the system does not say. */
 uint64_t kn_process_space(void);
+/* Differs between those to whom a process has started at other times (time namespaces); 0 where the
+ * system does not say. */
+uint64_t kn_process_clock(void);
 
 /* The number of this process and the lowest bits of its start time, which tell it from a later
- * process with that number; 0 where the system does not say. For processes of the same space. */
+ * process with that number; 0 where the system does not say. For processes of the same space and
+ * clock. */
 uint32_t kn_process_tag(void);
 /* Whether a process has ended, or is stopped by a signal or a debugger. False where the system does
  * not say. */

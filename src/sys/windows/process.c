@@ -312,6 +312,11 @@ uint64_t kn_process_space(void)
     return 0;
 }
 
+uint64_t kn_process_clock(void)
+{
+    return 0;
+}
+
 uint32_t kn_process_tag(void)
 {
     return 0;

@@ -11,11 +11,12 @@
 /* The linker puts these in the place of the system. */
 uint64_t __wrap_kn_clock_now(void);
 uint64_t __wrap_kn_process_space(void);
+uint64_t __wrap_kn_process_clock(void);
 uint32_t __wrap_kn_process_tag(void);
 bool __wrap_kn_process_is_halted(uint32_t tag);
 
 static struct {
-    uint64_t now, space;
+    uint64_t now, space, clock;
     uint32_t tag, halted; /* the one that is */
 } world;
 
@@ -27,6 +28,11 @@ uint64_t __wrap_kn_clock_now(void)
 uint64_t __wrap_kn_process_space(void)
 {
     return world.space;
+}
+
+uint64_t __wrap_kn_process_clock(void)
+{
+    return world.clock;
 }
 
 uint32_t __wrap_kn_process_tag(void)
@@ -52,7 +58,7 @@ static rig make_rig(const char *folder)
 {
     rig r = {.watch = {.since = 0}};
     char *path = kt_path(folder, "lock");
-    world.now = world.space = 1;
+    world.now = world.space = world.clock = 1;
     world.tag = world.halted = HOLDER;
     assert_int_equal(kn_lock_file_open(path, &r.holds, NULL), KILN_OK);
     assert_int_equal(kn_lock_file_open(path, &r.waits, NULL), KILN_OK);
@@ -146,6 +152,10 @@ static void processes_that_cannot_be_known_are_never_silent(void **state)
     assert_int_equal(look(&r, LOCK, MANY, SECOND), 0);
     r.watch = (kn_pulse_watch){.since = 0};
     world.space = 1;
+    world.clock = 2; /* all have started at other times */
+    assert_int_equal(look(&r, LOCK, MANY, SECOND), 0);
+    r.watch = (kn_pulse_watch){.since = 0};
+    world.clock = 1;
     world.tag = 0; /* /proc shows other processes */
     kn_pulse_take(r.waits, LOCK);
     assert_int_equal(look(&r, LOCK, MANY, SECOND), 0);

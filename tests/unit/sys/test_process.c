@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -471,9 +472,54 @@ static void a_process_whose_first_thread_has_ended_is_not_halted(void **state)
         kn_clock_sleep(SECOND / 1000);
     }
     assert_false(kn_process_is_halted(tag));
+    assert_int_equal(kill(child, SIGSTOP), 0);
+    assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+    assert_true(kn_process_is_halted(tag)); /* the others are */
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_int_equal(waitpid(child, NULL, WCONTINUED), child);
+    assert_false(kn_process_is_halted(tag));
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_true(kn_process_is_halted(tag));
+}
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+enum { NOT_ALLOWED = 77 };
+
+/* 0 where a process that has another clock is told so. */
+static int ask_on_another_clock(void)
+{
+    const uint64_t own = kn_process_clock();
+    int status = 1;
+    if (own == 0 || unshare(CLONE_NEWTIME) != 0) {
+        return NOT_ALLOWED;
+    }
+    const pid_t child = fork(); /* the first that has it */
+    if (child == 0) {
+        const uint64_t other = kn_process_clock();
+        _exit(other == 0 || other == own);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child ? status != 0 : 1;
+}
+
+static void a_process_knows_who_has_another_clock(void **state)
+{
+    int status = 0;
+    (void)state;
+    assert_true(kn_process_clock() == kn_process_clock());
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(ask_on_another_clock());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NOT_ALLOWED) {
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 int main(void)
@@ -496,6 +542,7 @@ int main(void)
         cmocka_unit_test(want_of_memory_leaves_no_child_and_no_descriptor),
         cmocka_unit_test(a_process_is_halted_while_it_is_stopped),
         cmocka_unit_test(a_process_whose_first_thread_has_ended_is_not_halted),
+        cmocka_unit_test(a_process_knows_who_has_another_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
