@@ -40,24 +40,31 @@ static place places[KN_HIPRTC_PLACES] = {
 static struct {
     pthread_once_t once;
     pthread_mutex_t mutex;
-} turns = {PTHREAD_ONCE_INIT, PTHREAD_MUTEX_INITIALIZER};
+} turns = {.once = PTHREAD_ONCE_INIT};
 
-static void forget_turn(void)
+/* A compile may call hipRTC where a library stands between the two: the thread goes on. In a child
+ * the thread that had the turn is not there. */
+static void make_mutex(void)
 {
-    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    memcpy(&turns.mutex, &fresh, sizeof(fresh));
+    pthread_mutexattr_t kind;
+    if (pthread_mutexattr_init(&kind) == 0) {
+        (void)pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+        (void)pthread_mutex_init(&turns.mutex, &kind);
+        (void)pthread_mutexattr_destroy(&kind);
+    }
 }
 
-static void watch_forks(void)
+static void prepare_turns(void)
 {
+    make_mutex();
     /* Without memory for it, the child of a process that was compiling waits for ever. */
-    (void)pthread_atfork(NULL, NULL, forget_turn);
+    (void)pthread_atfork(NULL, NULL, make_mutex);
 }
 
 static void take_turn(const kn_hiprtc_real *real)
 {
     if (real->major <= LAST_WITH_LOCK) {
-        (void)pthread_once(&turns.once, watch_forks);
+        (void)pthread_once(&turns.once, prepare_turns);
         (void)pthread_mutex_lock(&turns.mutex);
     }
 }

@@ -155,6 +155,9 @@ def check_linked(suite):
     exec_ = (KILN, "exec", "--")
     expect(plain, suite.linked(*exec_, KILN_CACHE_DIR=cache), "linked, cold")
     cold = suite.origins()
+    if KIND == "fake":
+        nested = suite.linked(*exec_, KILN_CACHE_DIR=str(suite.root / "nested"), FAKEHIPRTC_NESTS="1")
+        expect(plain, nested, "linked, with a compile that calls hipRTC")
     expect(plain, suite.linked(*exec_, KILN_CACHE_DIR=cache), "linked, warm")
     warm = suite.origins()
     assert cold["compiled"] >= 5 and warm["compiled"] == 0 and warm["disk"] >= 5, (cold, warm)
