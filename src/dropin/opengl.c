@@ -7,14 +7,13 @@
 
 #include "backends/opengl/api.h"
 #include "base/checked.h"
-#include "base/log.h"
+#include "base/diag.h"
 #include "base/stages.h"
 #include "base/text.h"
 #include "core/runtime/target.h"
+#include "engine/job.h"
 #include "headers/include_scan.h"
 #include "sized/sized.h"
-#include "store/cache/cache.h"
-#include "sys/clock.h"
 #include "sys/dylib.h"
 #include "sys/file.h"
 #include "sys/fpstate.h"
@@ -29,10 +28,9 @@ typedef struct request {
     kiln_opengl_options options;
     kn_gl_api gl;
     kn_gl_facts facts;
-    kiln_recipe *recipe;
-    GLuint program;     /* what the compile callback linked */
-    bool barred;        /* what the cache has must not be loaded */
-    const char *reason; /* why that is not stored, if it is not */
+    const char *bypass;  /* why it is not looked for in the cache */
+    kiln_recipe *recipe; /* NULL with a bypass */
+    GLuint program;      /* linked, or loaded */
 } request;
 
 /* --- the context ------------------------------------------------------------------------------ */
@@ -238,95 +236,69 @@ static kiln_status build_opengl(request *r, kiln_diag *diag)
 }
 
 /* The payload is the driver's binary; its format, four bytes, is the entry's fact. */
-static kiln_status compile_opengl(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static void compile_opengl(void *user, kn_output *output, kiln_diag *diag)
 {
     request *r = (request *)user;
     uint32_t format = 0;
     char fact[4];
     void *data = NULL;
     size_t size = 0;
-    kiln_status status = build_opengl(r, diag);
-    if (status != KILN_OK) {
-        return status;
+    output->outcome = KN_OUTCOME_FAILED;
+    if (build_opengl(r, diag) != KILN_OK) {
+        return;
     }
-    if (kn_gl_read_binary(&r->gl, r->program, what, &format, &data, &size, NULL) != KILN_OK ||
-        size == 0) {
-        r->reason = "the driver returns no binary of it";
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what, "%s", r->reason);
+    output->outcome = KN_OUTCOME_PRIVATE;
+    output->reason = "the driver returns no binary of it";
+    if (r->bypass == NULL &&
+        kn_gl_read_binary(&r->gl, r->program, what, &format, &data, &size, NULL) == KILN_OK &&
+        size > 0) {
+        kn_put_u32(fact, format);
+        output->outcome =
+            kiln_blob_create(data, size, fact, sizeof(fact), &output->blob, diag) == KILN_OK
+                ? KN_OUTCOME_STORED
+                : KN_OUTCOME_FAILED;
     }
-    kn_put_u32(fact, format);
-    status = kiln_blob_create(data, size, fact, sizeof(fact), out_blob, diag);
     free(data);
-    return status;
 }
 
-static kiln_status load_opengl(request *r, const kiln_blob *blob, GLuint *out_program,
-                               kiln_diag *diag)
+static kn_loaded load_opengl(void *user, kiln_blob *blob, kiln_diag *diag)
 {
-    const kiln_key key = kiln_recipe_key(r->recipe);
-    kn_load watch;
-    r->barred = !kn_cache_load_begin(r->cache, &key, what, &watch);
-    if (r->barred) {
-        return KILN_E_REJECTED;
-    }
+    request *r = (request *)user;
     const uint32_t format = kiln_blob_facts_size(blob) == 4 ? kn_get_u32(kiln_blob_facts(blob)) : 0;
     const GLuint program = r->gl.glCreateProgram();
     set_parameters(r, program);
-    kiln_status status = kn_gl_load_binary(&r->gl, &r->facts, program, format, kiln_blob_data(blob),
-                                           kiln_blob_size(blob), what, diag);
-    kn_cache_load_end(r->cache, &key, &watch);
-    if (status != KILN_OK) {
+    if (kn_gl_load_binary(&r->gl, &r->facts, program, format, kiln_blob_data(blob),
+                          kiln_blob_size(blob), what, diag) != KILN_OK) {
         r->gl.glDeleteProgram(program);
+        return KN_LOAD_REFUSED;
+    }
+    r->program = program;
+    return KN_LOADED;
+}
+
+static const kn_frontend programs = {
+    .compile = compile_opengl, .load = load_opengl, .driver_loads = true};
+
+static kiln_status get_opengl(request *r, kiln_diag *diag)
+{
+    r->bypass =
+        r->facts.format_count == 0 ? "this driver gives no program binaries" : find_include(r);
+    kiln_status status = r->bypass == NULL ? make_recipe(r, diag) : KILN_OK;
+    if (status != KILN_OK) {
         return status;
     }
-    *out_program = program;
-    return KILN_OK;
-}
-
-/* The driver refused what the cache had: drop it, link again, let the new one replace it. */
-static kiln_status redo_opengl(request *r, GLuint *out_program, kiln_diag *diag)
-{
-    const kiln_key key = kiln_recipe_key(r->recipe);
-    kiln_blob *blob = NULL;
-    kiln_diag_clear(diag);
-    if (!r->barred) {
-        kn_cache_count_rejected(r->cache);
-        kn_log(KILN_LOG_WARN, "OpenGL: the driver refused a cached binary; it is compiled again");
-        kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it */
+    const kn_request wanted = {.cache = r->cache,
+                               .recipe = r->recipe,
+                               .what = "opengl",
+                               .name = what,
+                               .bypass = r->bypass};
+    kn_job job;
+    (void)kn_job_run(&job, &programs, &wanted, r);
+    status = job.status;
+    if (status != KILN_OK) {
+        kn_diag_move(diag, &job.why);
     }
-    const uint64_t start = kn_clock_now();
-    kiln_status status = compile_opengl(r, &blob, diag);
-    if (status == KILN_OK) {
-        /* The store logs its own errors. */
-        kn_ignore(kiln_cache_put(r->cache, r->recipe, blob, kn_clock_now() - start, NULL));
-    }
-    kiln_blob_release(blob);
-    *out_program = r->program;
-    return status;
-}
-
-static kiln_status get_opengl(request *r, GLuint *out_program, kiln_diag *diag)
-{
-    kiln_blob *blob = NULL;
-    const uint64_t start = kn_clock_now();
-    kiln_status status =
-        kiln_cache_get_or_compile(r->cache, r->recipe, compile_opengl, r, &blob, NULL, diag);
-    if (status == KILN_OK && r->program != 0) {
-        *out_program = r->program;
-    } else if (status == KILN_OK) {
-        status = load_opengl(r, blob, out_program, diag);
-        if (status == KILN_E_REJECTED) {
-            status = redo_opengl(r, out_program, diag);
-        }
-    }
-    kiln_blob_release(blob);
-    if (status == KILN_E_CANCELLED) { /* linked, or waited for another; but not to be shared */
-        kiln_diag_clear(diag);
-        status = r->program != 0 ? KILN_OK : build_opengl(r, diag);
-        kn_cache_count_bypass(r->cache, what, "the driver returns no binary of it",
-                              kn_clock_now() - start);
-        *out_program = status == KILN_OK ? r->program : 0;
-    }
+    kn_job_deinit(&job);
     return status;
 }
 
@@ -351,7 +323,6 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
                                       uint32_t *out_program, kiln_diag *diag)
 {
     request r = {.cache = cache, .shaders = shaders, .count = count};
-    GLuint program = 0;
     *out_program = 0;
     kiln_opengl_options room;
     if (options != NULL) {
@@ -372,22 +343,14 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
     if (status == KILN_OK) {
         status = bind_context(&r, diag);
     }
-    kn_fp_state fp;
-    kn_fp_enter(&fp);
-    const char *reason =
-        r.facts.format_count == 0 ? "this driver gives no program binaries" : find_include(&r);
-    if (status == KILN_OK && reason != NULL) {
-        const uint64_t start = kn_clock_now();
-        status = build_opengl(&r, diag);
-        kn_cache_count_bypass(r.cache, what, reason, kn_clock_now() - start);
-        program = r.program;
-    } else if (status == KILN_OK) {
-        status = make_recipe(&r, diag);
-        status = status == KILN_OK ? get_opengl(&r, &program, diag) : status;
-    }
-    kn_fp_leave(&fp);
     if (status == KILN_OK) {
-        *out_program = program;
+        kn_fp_state fp;
+        kn_fp_enter(&fp);
+        status = get_opengl(&r, diag);
+        kn_fp_leave(&fp);
+    }
+    if (status == KILN_OK) {
+        *out_program = r.program;
     } else if (r.program != 0) { /* linked, and then no memory to hand it on */
         r.gl.glDeleteProgram(r.program);
     }
