@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/diag.h"
 #include "base/stages.h"
 #include "dropin/vulkan_data.h"
+#include "engine/job.h"
 #include "sized/sized.h"
-#include "sys/clock.h"
 #include "sys/fpstate.h"
 
 /* One call: the device described, its functions, the recipe begun. */
@@ -126,8 +125,7 @@ typedef struct pipelines_call {
     size_t count;
     const VkComputePipelineCreateInfo *infos;
     VkPipeline *out;
-    bool made;   /* the compile callback ran: `out` is filled */
-    bool barred; /* what is stored must not be loaded */
+    VkPipelineCache loaded; /* with what was stored; the driver may have added to it */
 } pipelines_call;
 
 /* Not all that makes a pipeline is in the key: the flags and pNext of the stage and the layout are
@@ -173,111 +171,58 @@ static kiln_status create_with_cache(const pipelines_call *call, VkPipelineCache
     return kn_vk_fail(result, "vkCreateComputePipelines", diag);
 }
 
-static kiln_status compile_pipelines(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static void compile_pipelines(void *user, kn_output *output, kiln_diag *diag)
+{
+    const pipelines_call *call = (const pipelines_call *)user;
+    const kn_vulkan_site *site = &call->r->site;
+    VkPipelineCache cache = VK_NULL_HANDLE;
+    output->outcome = KN_OUTCOME_FAILED;
+    if (kn_vulkan_make_cache(site, NULL, 0, &cache, diag) == KILN_OK &&
+        create_with_cache(call, cache, diag) == KILN_OK) {
+        output->blob = kn_vulkan_read_blob(site, cache);
+        output->outcome = output->blob != NULL ? KN_OUTCOME_STORED : KN_OUTCOME_PRIVATE;
+        output->reason = "the driver returns no pipeline data";
+    }
+    site->destroy_cache(site->device, cache, NULL);
+}
+
+/* Pipelines with the help of stored data. */
+static kn_loaded load_pipelines(void *user, kiln_blob *blob, kiln_diag *diag)
 {
     pipelines_call *call = (pipelines_call *)user;
+    const kn_vulkan_site *site = &call->r->site;
     VkPipelineCache cache = VK_NULL_HANDLE;
-    void *data = NULL;
-    size_t size = 0;
-    kiln_status status = kn_vulkan_make_cache(&call->r->site, NULL, 0, &cache, diag);
-    if (status == KILN_OK) {
-        status = create_with_cache(call, cache, diag);
-        call->made = status == KILN_OK;
-    }
-    if (status == KILN_OK) {
-        status = kn_vulkan_read_cache(&call->r->site, cache, &data, &size, NULL);
-        if (status == KILN_OK) {
-            status = kiln_blob_create(data, size, NULL, 0, out_blob, NULL);
-        }
-        if (status != KILN_OK) { /* the pipelines are there; only sharing them fails */
-            status = kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what,
-                                   "the driver returns no pipeline data");
-        }
-    }
-    free(data);
-    call->r->site.destroy_cache(call->r->site.device, cache, NULL);
-    return status;
-}
-
-/* Pipelines with the help of stored data; what the driver had to add is stored in its place. */
-static kiln_status create_from(pipelines_call *call, const kiln_blob *blob, kiln_diag *diag)
-{
-    request *r = call->r;
-    VkPipelineCache cache = VK_NULL_HANDLE;
-    size_t size = 0;
-    kn_vulkan_load load;
-    const kiln_key key = kiln_recipe_key(r->recipe);
-    kiln_status status = kn_vulkan_load_begin(&r->site, &key, blob, &load, &cache, diag);
+    kiln_status status =
+        kn_vulkan_make_cache(site, kiln_blob_data(blob), kiln_blob_size(blob), &cache, diag);
     if (status == KILN_OK) {
         status = create_with_cache(call, cache, diag);
     }
-    kn_vulkan_load_end(&r->site, &load);
-    if (status == KILN_E_REJECTED) {
-        kn_vulkan_load_refused(&r->site, &load);
-        call->barred = load.barred;
-    }
-    if (status == KILN_OK && r->site.get_data(r->site.device, cache, &size, NULL) == VK_SUCCESS &&
-        size > kiln_blob_size(blob)) {
-        void *data = NULL;
-        kiln_blob *fresh = NULL;
-        if (kn_vulkan_read_cache(&r->site, cache, &data, &size, NULL) == KILN_OK &&
-            kiln_blob_create(data, size, NULL, 0, &fresh, NULL) == KILN_OK) {
-            /* The caller has its pipelines; the store logs its own errors. */
-            kn_ignore(
-                kiln_cache_put(r->site.cache, r->recipe, fresh, kiln_blob_compile_ns(blob), NULL));
-        }
-        kiln_blob_release(fresh);
-        free(data);
-    }
-    r->site.destroy_cache(r->site.device, cache, NULL);
-    return status;
-}
-
-/* With what is stored, or made and stored. */
-static kiln_status find_or_make(pipelines_call *call, kiln_diag *diag)
-{
-    const request *r = call->r;
-    kiln_blob *blob = NULL;
-    kiln_status status = kiln_cache_get_or_compile(r->site.cache, r->recipe, compile_pipelines,
-                                                   call, &blob, NULL, diag);
-    if (status == KILN_OK && !call->made) {
-        status = create_from(call, blob, diag);
-    }
-    kiln_blob_release(blob);
-    return status;
-}
-
-/* What is stored stays where it must not be loaded, and this takes its place. */
-static kiln_status make_past_barred(pipelines_call *call, kiln_diag *diag)
-{
-    const request *r = call->r;
-    kiln_blob *blob = NULL;
-    const uint64_t start = kn_clock_now();
-    const kiln_status status = compile_pipelines(call, &blob, diag);
-    kn_cache_count(r->site.cache, KN_COUNT_compiles, 1);
     if (status == KILN_OK) {
-        /* The store logs its own errors. */
-        kn_ignore(kiln_cache_put(r->site.cache, r->recipe, blob, kn_clock_now() - start, NULL));
+        call->loaded = cache;
+        return KN_LOADED;
     }
-    kiln_blob_release(blob);
-    return status;
+    site->destroy_cache(site->device, cache, NULL);
+    return status == KILN_E_REJECTED ? KN_LOAD_REFUSED : KN_LOAD_FAILED;
 }
+
+static const kn_frontend pipelines = {
+    .compile = compile_pipelines, .load = load_pipelines, .driver_loads = true};
 
 static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
 {
-    const request *r = call->r;
-    const uint64_t start = kn_clock_now();
-    kiln_status status = find_or_make(call, diag);
-    if (status == KILN_E_REJECTED) {
-        kiln_diag_clear(diag);
-        status = call->barred ? make_past_barred(call, diag) : find_or_make(call, diag);
+    const kn_vulkan_site *site = &call->r->site;
+    const kn_request wanted = {
+        .cache = site->cache, .recipe = call->r->recipe, .what = "vulkan", .name = what};
+    kn_job job;
+    (void)kn_job_run(&job, &pipelines, &wanted, call);
+    const kiln_status status = job.status;
+    if (status != KILN_OK) {
+        kn_diag_move(diag, &job.why);
+    } else if (call->loaded != VK_NULL_HANDLE) {
+        kn_vulkan_store_growth(site, call->r->recipe, job.blob, call->loaded);
     }
-    if (status == KILN_E_CANCELLED || status == KILN_E_REJECTED) {
-        kiln_diag_clear(diag);
-        status = call->made ? KILN_OK : create_with_cache(call, VK_NULL_HANDLE, diag);
-        kn_cache_count_bypass(r->site.cache, what, "the driver returns no pipeline data",
-                              kn_clock_now() - start);
-    }
+    site->destroy_cache(site->device, call->loaded, NULL);
+    kn_job_deinit(&job);
     return status;
 }
 

@@ -118,6 +118,33 @@ kiln_status kn_vulkan_read_cache(const kn_vulkan_site *site, VkPipelineCache cac
     return KILN_OK;
 }
 
+kiln_blob *kn_vulkan_read_blob(const kn_vulkan_site *site, VkPipelineCache cache)
+{
+    void *data = NULL;
+    size_t size = 0;
+    kiln_blob *blob = NULL;
+    if (kn_vulkan_read_cache(site, cache, &data, &size, NULL) == KILN_OK) {
+        kn_ignore(kiln_blob_create(data, size, NULL, 0, &blob, NULL)); /* NULL says it */
+    }
+    free(data);
+    return blob;
+}
+
+void kn_vulkan_store_growth(const kn_vulkan_site *site, const kiln_recipe *recipe,
+                            const kiln_blob *blob, VkPipelineCache cache)
+{
+    size_t size = 0;
+    if (site->get_data(site->device, cache, &size, NULL) != VK_SUCCESS ||
+        size <= kiln_blob_size(blob) || size > KN_VULKAN_SAVE_LIMIT) {
+        return;
+    }
+    kiln_blob *fresh = kn_vulkan_read_blob(site, cache);
+    if (fresh != NULL) { /* the caller has its pipelines; the store logs its own errors */
+        kn_ignore(kiln_cache_put(site->cache, recipe, fresh, kiln_blob_compile_ns(blob), NULL));
+    }
+    kiln_blob_release(fresh);
+}
+
 /* --- loads ------------------------------------------------------------------------------------ */
 
 kiln_status kn_vulkan_load_begin(const kn_vulkan_site *site, const kiln_key *key,

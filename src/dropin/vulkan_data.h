@@ -34,6 +34,11 @@ kiln_status kn_vulkan_make_cache(const kn_vulkan_site *site, const void *data, s
 /* Its data, malloc'ed; sound, or an error. */
 kiln_status kn_vulkan_read_cache(const kn_vulkan_site *site, VkPipelineCache cache, void **out_data,
                                  size_t *out_size, kiln_diag *diag);
+/* The same as a blob, or NULL. */
+kiln_blob *kn_vulkan_read_blob(const kn_vulkan_site *site, VkPipelineCache cache);
+/* What the driver had to add to `blob` takes its place. */
+void kn_vulkan_store_growth(const kn_vulkan_site *site, const kiln_recipe *recipe,
+                            const kiln_blob *blob, VkPipelineCache cache);
 /* Whether data holds anything but its header. */
 bool kn_vulkan_is_filled(size_t size);
 
