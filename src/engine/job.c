@@ -149,6 +149,18 @@ static bool claim_ticket(kn_job *job, kiln_status *out_status)
                                   : kn_fetch_claim(&job->fetch, out_status, &job->why);
 }
 
+static found find_cached(kn_job *job)
+{
+    kiln_cache *cache = job->request.cache;
+    job->status = job->request.glance
+                      ? kn_cache_glance(cache, &job->key, NULL, false, &job->blob, &job->origin)
+                      : kiln_cache_get(cache, &job->key, &job->blob, &job->origin, &job->why);
+    if (job->status == KILN_OK) {
+        return FOUND;
+    }
+    return job->status == KILN_MISS ? NOT_FOUND : BROKEN;
+}
+
 static found find_entry(kn_job *job)
 {
     kn_fetch *fetch = &job->fetch;
@@ -163,12 +175,7 @@ static found find_entry(kn_job *job)
         return BROKEN;
     }
     if (job->request.only_cached) {
-        job->status =
-            kiln_cache_get(job->request.cache, &job->key, &job->blob, &job->origin, &job->why);
-        if (job->status == KILN_MISS) {
-            return NOT_FOUND;
-        }
-        return job->status == KILN_OK ? FOUND : BROKEN;
+        return find_cached(job);
     }
     if (!kn_fetch_look_up(fetch) && claim_ticket(job, &job->status)) {
         /* Another thread's compile may have ended since this one looked, and have left no entry. */

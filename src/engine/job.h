@@ -45,6 +45,7 @@ typedef struct kn_request {
     const char *name;          /* of the source, in messages and reports */
     const char *bypass;        /* why no key describes it; NULL: one does */
     bool only_cached;          /* what is not cached is not compiled */
+    bool glance;               /* with that: neither a hit nor a miss; no remote is asked */
     bool elsewhere;            /* compiled on threads that may ask the cache for anything: those of
                                   this process do not wait for it */
 } kn_request;

@@ -175,6 +175,32 @@ static void act_only_cached(world *w)
     assert_int_equal(w->fake.compiles, 0);
 }
 
+static kn_outcome glance(world *w, kiln_recipe *recipe)
+{
+    kn_request request = kt_request(w->cache, recipe);
+    request.only_cached = true;
+    request.glance = true;
+    const kn_outcome outcome = run_request(w, &request);
+    assert_int_equal(w->fake.compiles, 0);
+    return outcome;
+}
+
+static void act_glance(world *w)
+{
+    kiln_recipe *other = ks_recipe("another");
+    seed(w, 0);
+    assert_int_equal(glance(w, other), KN_OUTCOME_REFUSED);
+    w->outcome = glance(w, w->recipe);
+    kiln_recipe_destroy(other);
+}
+
+static void act_glance_refused(world *w)
+{
+    seed(w, 0);
+    w->fake.loads = KN_LOAD_REFUSED;
+    w->outcome = glance(w, w->recipe);
+}
+
 static void act_full_disk(world *w)
 {
     if (kt_faultfs_available()) {
@@ -436,6 +462,8 @@ static const row rows[] = {
     ROW("partial results", act_partial, 0, FAILED, "failed", MISS, .failures = 1),
     ROW("bypass", act_bypass, 0, PRIVATE, "bypassed", .bypassed = 1),
     ROW("only cached", act_only_cached, 0, REFUSED, "refused", .misses = 1),
+    ROW("at a glance", act_glance, ENTRY, HIT, "disk", .hits = 0),
+    ROW("at a glance, refused", act_glance_refused, 0, REFUSED, "refused", .rejected = 1),
     ROW("full disk", act_full_disk, 0, STORED, "compiled", MISS, .put_failures = 1),
     ROW("read-only", act_read_only, 0, STORED, "compiled", MISS),
     ROW("recording", act_recording, ENTRY, STORED, "compiled", MISS, .puts = 1, .recorded = 1),
