@@ -25,7 +25,8 @@ typedef struct compute_call {
     const VkAllocationCallbacks *allocator;
     VkPipeline *out;
     kiln_recipe *recipe;
-    bool made; /* the driver was asked: `result` and `out` are what it gave */
+    VkPipelineCache loaded; /* with what was stored; the driver may have added to it */
+    bool made;              /* the driver was asked: `result` and `out` are what it gave */
     VkResult result;
 } compute_call;
 
@@ -49,89 +50,59 @@ static void report_call(const char *origin, const char *reason, uint64_t took_ns
 
 /* --- a miss ----------------------------------------------------------------------------------- */
 
-static kiln_status store_data(compute_call *call, VkPipelineCache cache, kiln_blob **out_blob,
-                              kiln_diag *diag)
-{
-    void *data = NULL;
-    size_t size = 0;
-    kiln_status status = kn_vulkan_read_cache(&call->device->site, cache, &data, &size, NULL);
-    if (status == KILN_OK && kn_vulkan_is_filled(size)) {
-        atomic_store(&call->device->barren, 0);
-        status = kiln_blob_create(data, size, NULL, 0, out_blob, diag);
-    } else {
-        (void)atomic_fetch_add(&call->device->barren, 1);
-        status = kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what, "%s", no_data);
-    }
-    free(data);
-    return status;
-}
-
-static kiln_status compile_call(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static void compile_call(void *user, kn_output *output, kiln_diag *diag)
 {
     compute_call *call = (compute_call *)user;
-    const kn_vulkan_site *site = &call->device->site;
+    kn_layer_device *device = call->device;
     VkPipelineCache cache = VK_NULL_HANDLE;
-    kiln_status status = kn_vulkan_make_cache(site, NULL, 0, &cache, diag);
-    if (status == KILN_OK) {
-        ask_for_compute(call, cache);
-        status = call->result == VK_SUCCESS
-                     ? store_data(call, cache, out_blob, diag)
-                     : kn_vk_fail(call->result, "vkCreateComputePipelines", diag);
-        site->destroy_cache(site->device, cache, NULL);
+    output->outcome = KN_OUTCOME_FAILED;
+    if (kn_vulkan_make_cache(&device->site, NULL, 0, &cache, diag) != KILN_OK) {
+        return;
     }
-    return status;
+    ask_for_compute(call, cache);
+    if (call->result != VK_SUCCESS) {
+        kn_ignore(kn_vk_fail(call->result, "vkCreateComputePipelines", diag));
+    } else {
+        output->blob = kn_vulkan_read_blob(&device->site, cache);
+        output->reason = no_data;
+        if (output->blob != NULL && kn_vulkan_is_filled(kiln_blob_size(output->blob))) {
+            atomic_store(&device->barren, 0);
+            output->outcome = KN_OUTCOME_STORED;
+        } else {
+            (void)atomic_fetch_add(&device->barren, 1);
+            output->outcome = KN_OUTCOME_PRIVATE;
+        }
+    }
+    device->site.destroy_cache(device->site.device, cache, NULL);
 }
 
 /* --- a hit ------------------------------------------------------------------------------------ */
 
-/* What the driver had to add takes the place of what is stored. */
-static void store_growth(const compute_call *call, const kiln_blob *blob, VkPipelineCache cache)
+/* An error may be due to what was loaded: the entry goes, and the driver is asked again. */
+static kn_loaded load_call(void *user, kiln_blob *blob, kiln_diag *diag)
 {
-    const kn_vulkan_site *site = &call->device->site;
-    void *data = NULL;
-    size_t size = 0;
-    kiln_blob *fresh = NULL;
-    if (site->get_data(site->device, cache, &size, NULL) == VK_SUCCESS &&
-        size > kiln_blob_size(blob) && size <= KN_VULKAN_SAVE_LIMIT &&
-        kn_vulkan_read_cache(site, cache, &data, &size, NULL) == KILN_OK &&
-        kiln_blob_create(data, size, NULL, 0, &fresh, NULL) == KILN_OK) {
-        /* The program has its pipelines; the store logs its own errors. */
-        kn_ignore(
-            kiln_cache_put(site->cache, call->recipe, fresh, kiln_blob_compile_ns(blob), NULL));
-    }
-    kiln_blob_release(fresh);
-    free(data);
-}
-
-/* An error may be due to what was loaded: the entry goes, and the driver is asked as it would have
- * been without kiln. */
-static void ask_again(compute_call *call, const kn_vulkan_load *load)
-{
+    compute_call *call = (compute_call *)user;
     kn_layer_device *device = call->device;
-    kn_vulkan_load_refused(&device->site, load);
-    for (uint32_t i = 0; call->made && i < call->count; i++) {
-        device->destroy_pipeline(device->site.device, call->out[i], call->allocator);
+    const kn_vulkan_site *site = &device->site;
+    if (kn_vulkan_make_cache(site, kiln_blob_data(blob), kiln_blob_size(blob), &call->loaded,
+                             diag) != KILN_OK) {
+        return KN_LOAD_REFUSED;
     }
-    ask_for_compute(call, VK_NULL_HANDLE);
+    ask_for_compute(call, call->loaded);
+    if (call->result >= VK_SUCCESS) {
+        return KN_LOADED;
+    }
+    for (uint32_t i = 0; i < call->count; i++) {
+        device->destroy_pipeline(site->device, call->out[i], call->allocator);
+    }
+    site->destroy_cache(site->device, call->loaded, NULL);
+    call->loaded = VK_NULL_HANDLE;
+    call->made = false;
+    return KN_LOAD_REFUSED;
 }
 
-static void create_from(compute_call *call, const kiln_blob *blob)
-{
-    const kn_vulkan_site *site = &call->device->site;
-    const kiln_key key = kiln_recipe_key(call->recipe);
-    kn_vulkan_load load;
-    VkPipelineCache cache = VK_NULL_HANDLE;
-    if (kn_vulkan_load_begin(site, &key, blob, &load, &cache, NULL) == KILN_OK) {
-        ask_for_compute(call, cache);
-    }
-    kn_vulkan_load_end(site, &load);
-    if (!call->made || call->result < VK_SUCCESS) {
-        ask_again(call, &load);
-    } else if (call->result == VK_SUCCESS) {
-        store_growth(call, blob, cache);
-    }
-    site->destroy_cache(site->device, cache, NULL);
-}
+static const kn_frontend calls = {
+    .compile = compile_call, .load = load_call, .driver_loads = true, .is_step = true};
 
 /* --- both ------------------------------------------------------------------------------------- */
 
@@ -146,21 +117,6 @@ static bool only_from_cache(const compute_call *call)
         }
     }
     return false;
-}
-
-static kiln_origin look_up(compute_call *call, kiln_blob **out_blob)
-{
-    const kn_vulkan_site *site = &call->device->site;
-    kiln_origin origin = KILN_ORIGIN_NONE;
-    if (only_from_cache(call)) {
-        const kiln_key key = kiln_recipe_key(call->recipe);
-        kn_ignore(kn_cache_glance(site->cache, &key, NULL, false, out_blob, &origin));
-    } else {
-        /* Why a compile failed is in call->result. */
-        kn_ignore(kiln_cache_get_or_compile(site->cache, call->recipe, compile_call, call, out_blob,
-                                            &origin, NULL));
-    }
-    return origin;
 }
 
 static bool describe_call(compute_call *call)
@@ -186,13 +142,44 @@ static VkResult pass_call_on(compute_call *call, bool barren, const char *why, u
     return call->result;
 }
 
+/* What gave no pipelines, the driver is asked as it would have been without kiln. */
+static void run_call(compute_call *call, uint64_t start)
+{
+    const kn_vulkan_site *site = &call->device->site;
+    const bool glance = only_from_cache(call);
+    const kn_request wanted = {.cache = site->cache,
+                               .recipe = call->recipe,
+                               .what = "vulkan",
+                               .name = what,
+                               .only_cached = glance,
+                               .glance = glance};
+    kn_job job;
+    const kn_outcome outcome = kn_job_run(&job, &calls, &wanted, call);
+    const bool stands = outcome == KN_OUTCOME_HIT || outcome == KN_OUTCOME_STORED;
+    if (!call->made) {
+        ask_for_compute(call, VK_NULL_HANDLE);
+    } else if (outcome == KN_OUTCOME_HIT && call->result == VK_SUCCESS) {
+        kn_vulkan_store_growth(site, call->recipe, job.blob, call->loaded);
+    }
+    site->destroy_cache(site->device, call->loaded, NULL);
+    if (stands) {
+        report_call(kiln_origin_name(job.origin), NULL, kn_clock_now() - start,
+                    kn_job_saved_ns(&job));
+    } else {
+        const bool failed = call->result < VK_SUCCESS;
+        report_call(failed ? "failed" : "bypassed", failed ? NULL : no_data, kn_clock_now() - start,
+                    0);
+    }
+    kn_job_deinit(&job);
+}
+
 VkResult kn_layer_create_compute(kn_layer_device *device, uint32_t count,
                                  const VkComputePipelineCreateInfo *infos,
                                  const VkAllocationCallbacks *allocator, VkPipeline *out)
 {
-    compute_call call = {device, count, infos, allocator, out, NULL, false, VK_SUCCESS};
+    compute_call call = {
+        .device = device, .count = count, .infos = infos, .allocator = allocator, .out = out};
     const uint64_t start = kn_clock_now();
-    kiln_blob *blob = NULL;
     const bool barren = atomic_load(&device->barren) >= BARREN_AFTER;
     if (barren || !kn_fp_is_default()) {
         return pass_call_on(&call, barren, barren ? no_data : KN_FP_REASON, start);
@@ -200,18 +187,7 @@ VkResult kn_layer_create_compute(kn_layer_device *device, uint32_t count,
     if (!describe_call(&call)) {
         return pass_call_on(&call, false, "its code is not known", start);
     }
-    const kiln_origin origin = look_up(&call, &blob);
-    const uint64_t saved = blob != NULL && !call.made ? kiln_blob_compile_ns(blob) : 0;
-    if (!call.made && blob != NULL) {
-        create_from(&call, blob);
-    } else if (!call.made) {
-        ask_for_compute(&call, VK_NULL_HANDLE);
-    }
-    report_call(origin != KILN_ORIGIN_NONE ? kiln_origin_name(origin)
-                                           : (call.result < VK_SUCCESS ? "failed" : "bypassed"),
-                origin == KILN_ORIGIN_NONE && call.result >= VK_SUCCESS ? no_data : NULL,
-                kn_clock_now() - start, saved);
-    kiln_blob_release(blob);
+    run_call(&call, start);
     kiln_recipe_destroy(call.recipe);
     return call.result;
 }

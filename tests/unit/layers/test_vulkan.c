@@ -97,11 +97,12 @@ static void an_error_is_the_drivers(void **state)
     kt_counters_own(cache, &own);
     assert_int_equal(own.puts, 0);
     assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
-    /* On a hit the driver is asked again, without what was loaded. */
+    /* On a hit the driver is asked again, without what was loaded, and that is stored. */
     atomic_store(&fake.fail_next, 1);
     assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
     kt_counters_own(cache, &own);
     assert_int_equal(own.rejected, 1);
+    assert_int_equal(own.puts, 2);
     end(device);
 }
 
