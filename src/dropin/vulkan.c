@@ -276,45 +276,22 @@ static kiln_status named_request(request *r, kiln_cache *cache, const kiln_vulka
     return status;
 }
 
-/* What is stored, also since this process last looked, or NULL. */
-static kiln_blob *find_saved(const request *r)
-{
-    const kiln_key key = kiln_recipe_key(r->recipe);
-    kiln_blob *blob = NULL;
-    return kn_cache_reread(r->site.cache, &key, &blob) == KILN_OK ? blob : NULL;
-}
-
 kiln_status kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan_device *device,
                                             const char *name, VkPipelineCache *out_pipeline_cache,
                                             kiln_diag *diag)
 {
     request r;
     VkPipelineCache made = VK_NULL_HANDLE;
+    bool stored = false;
     *out_pipeline_cache = VK_NULL_HANDLE;
     kiln_status status = named_request(&r, cache, device, name, diag);
     if (status != KILN_OK) {
         return status;
     }
-    kiln_blob *blob = find_saved(&r);
-    if (blob != NULL) {
-        kn_vulkan_load load;
-        const kiln_key key = kiln_recipe_key(r.recipe);
-        status = kn_vulkan_load_begin(&r.site, &key, blob, &load, &made, diag);
-        kn_vulkan_load_end(&r.site, &load);
-        if (status == KILN_E_REJECTED) {
-            kn_vulkan_load_refused(&r.site, &load);
-        }
-    } else {
-        status = kn_vulkan_make_cache(&r.site, NULL, 0, &made, diag);
-    }
-    if (status == KILN_E_REJECTED) {
-        kiln_diag_clear(diag);
-        status = kn_vulkan_make_cache(&r.site, NULL, 0, &made, diag);
-    }
+    status = kn_vulkan_open_stored(&r.site, r.recipe, &made, &stored, diag);
     if (status == KILN_OK) {
         *out_pipeline_cache = made;
     }
-    kiln_blob_release(blob);
     request_deinit(&r);
     return status;
 }

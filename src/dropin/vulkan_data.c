@@ -147,31 +147,52 @@ void kn_vulkan_store_growth(const kn_vulkan_site *site, const kiln_recipe *recip
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-kiln_status kn_vulkan_load_begin(const kn_vulkan_site *site, const kiln_key *key,
-                                 const kiln_blob *blob, kn_vulkan_load *out_load,
-                                 VkPipelineCache *out_cache, kiln_diag *diag)
+typedef struct load {
+    kn_load watch;
+    bool quarantined;
+} load;
+
+/* An object with the data of an entry. KILN_E_REJECTED where the entry is quarantined, too. */
+static kiln_status load_blob(const kn_vulkan_site *site, const kiln_key *key, const kiln_blob *blob,
+                             load *out_load, VkPipelineCache *out_cache, kiln_diag *diag)
 {
-    out_load->key = *key;
-    out_load->barred = !kn_cache_load_begin(site->cache, key, what, &out_load->watch);
-    return out_load->barred ? KILN_E_REJECTED
-                            : kn_vulkan_make_cache(site, kiln_blob_data(blob), kiln_blob_size(blob),
-                                                   out_cache, diag);
+    out_load->quarantined = !kn_cache_load_begin(site->cache, key, what, &out_load->watch);
+    return out_load->quarantined ? KILN_E_REJECTED
+                                 : kn_vulkan_make_cache(site, kiln_blob_data(blob),
+                                                        kiln_blob_size(blob), out_cache, diag);
 }
 
-void kn_vulkan_load_end(const kn_vulkan_site *site, const kn_vulkan_load *load)
+static void end_load(const kn_vulkan_site *site, const kiln_key *key, const load *of)
 {
-    if (!load->barred) {
-        kn_cache_load_end(site->cache, &load->key, &load->watch);
+    if (!of->quarantined) {
+        kn_cache_load_end(site->cache, key, &of->watch);
     }
 }
 
-void kn_vulkan_load_refused(const kn_vulkan_site *site, const kn_vulkan_load *load)
+kiln_status kn_vulkan_open_stored(const kn_vulkan_site *site, const kiln_recipe *recipe,
+                                  VkPipelineCache *out_cache, bool *out_stored, kiln_diag *diag)
 {
-    if (!load->barred) {
-        kn_cache_count_rejected(site->cache);
-        kn_log(KILN_LOG_WARN, "Vulkan: the driver refused cached pipeline data; it is made again");
-        kn_ignore(kiln_cache_remove(site->cache, &load->key, NULL)); /* the new one replaces it */
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_blob *blob = NULL;
+    load one;
+    kiln_status status = KILN_E_REJECTED;
+    if (kn_cache_reread(site->cache, &key, &blob) == KILN_OK) {
+        status = load_blob(site, &key, blob, &one, out_cache, diag);
+        end_load(site, &key, &one);
+        if (status == KILN_E_REJECTED && !one.quarantined) {
+            kn_cache_count_rejected(site->cache);
+            kn_log(KILN_LOG_WARN,
+                   "Vulkan: the driver refused cached pipeline data; it is made again");
+            kn_ignore(kiln_cache_remove(site->cache, &key, NULL)); /* the new one replaces it */
+        }
     }
+    kiln_blob_release(blob);
+    *out_stored = status == KILN_OK;
+    if (status == KILN_E_REJECTED) {
+        kiln_diag_clear(diag);
+        status = kn_vulkan_make_cache(site, NULL, 0, out_cache, diag);
+    }
+    return status;
 }
 
 /* --- saving ----------------------------------------------------------------------------------- */
@@ -193,9 +214,9 @@ static kiln_status join_caches(const save_call *call, const kiln_blob *stored, v
     const kn_vulkan_site *site = call->site;
     VkPipelineCache all = VK_NULL_HANDLE;
     kiln_status status = KILN_OK;
-    kn_vulkan_load load = {.barred = true};
+    load one = {.quarantined = true};
     if (stored != NULL) {
-        status = kn_vulkan_load_begin(site, call->key, stored, &load, &all, NULL);
+        status = load_blob(site, call->key, stored, &one, &all, NULL);
     } else if (call->count > 1) {
         status = kn_vulkan_make_cache(site, NULL, 0, &all, NULL);
     } else {
@@ -205,7 +226,7 @@ static kiln_status join_caches(const save_call *call, const kiln_blob *stored, v
         site->merge(site->device, all, call->count, call->caches) != VK_SUCCESS) {
         status = KILN_E_REJECTED;
     }
-    kn_vulkan_load_end(site, &load);
+    end_load(site, call->key, &one);
     if (status == KILN_OK) {
         status = kn_vulkan_read_cache(site, all, out_data, out_size, NULL);
         if (status == KILN_OK && *out_size > call->limit) {

@@ -42,21 +42,10 @@ void kn_vulkan_store_growth(const kn_vulkan_site *site, const kiln_recipe *recip
 /* Whether data holds anything but its header. */
 bool kn_vulkan_is_filled(size_t size);
 
-/* A load of what the store has, watched (kn_cache_load_begin) up to its end. */
-typedef struct kn_vulkan_load {
-    kiln_key key;
-    kn_load watch;
-    bool barred; /* it must not be loaded */
-} kn_vulkan_load;
-
-/* kn_vulkan_make_cache of an entry. KILN_E_REJECTED without a diag where it is barred. In every
- * case kn_vulkan_load_end follows, when the driver has made of it what it was loaded for. */
-kiln_status kn_vulkan_load_begin(const kn_vulkan_site *site, const kiln_key *key,
-                                 const kiln_blob *blob, kn_vulkan_load *out_load,
-                                 VkPipelineCache *out_cache, kiln_diag *diag);
-void kn_vulkan_load_end(const kn_vulkan_site *site, const kn_vulkan_load *load);
-/* Of an entry that was refused: counts it, says so, and drops it. */
-void kn_vulkan_load_refused(const kn_vulkan_site *site, const kn_vulkan_load *load);
+/* An object with what is stored under the recipe, also since this process last looked, or an empty
+ * one: *out_stored says which. Data that the driver refuses is counted and dropped. */
+kiln_status kn_vulkan_open_stored(const kn_vulkan_site *site, const kiln_recipe *recipe,
+                                  VkPipelineCache *out_cache, bool *out_stored, kiln_diag *diag);
 
 /* Saves what `count` objects hold, at most 4, joined with what is stored under the recipe and with
  * what others save meanwhile; nothing where nothing was added. Over `limit` only the first one's is

@@ -83,24 +83,6 @@ kn_layer_kept *kn_layer_kept_create(kn_vulkan_site *site, const kn_vk_layer_devi
     return kept;
 }
 
-/* An object with what is stored; false where the store has nothing, or the driver refuses it. */
-static bool load_stored(kn_layer_kept *kept, VkPipelineCache *out_cache)
-{
-    const kiln_key key = kiln_recipe_key(kept->recipe);
-    kiln_blob *blob = NULL;
-    kn_vulkan_load load;
-    if (kn_cache_reread(kept->site->cache, &key, &blob) != KILN_OK) {
-        return false;
-    }
-    const kiln_status status = kn_vulkan_load_begin(kept->site, &key, blob, &load, out_cache, NULL);
-    kn_vulkan_load_end(kept->site, &load);
-    if (status == KILN_E_REJECTED) {
-        kn_vulkan_load_refused(kept->site, &load);
-    }
-    kiln_blob_release(blob);
-    return status == KILN_OK;
-}
-
 /* With the mutex held. False: nothing is kept. */
 static bool open_kept(kn_layer_kept *kept)
 {
@@ -127,11 +109,9 @@ VkPipelineCache kn_layer_kept_cache(kn_layer_kept *kept)
     }
     kn_mutex_lock(&kept->mutex);
     if (!kept->tried && open_kept(kept)) {
-        if (load_stored(kept, &kept->cache)) {
-            kept->stored = true;
-        } else {
-            kn_ignore(kn_vulkan_make_cache(kept->site, NULL, 0, &kept->cache, NULL));
-        }
+        bool stored = false;
+        kn_ignore(kn_vulkan_open_stored(kept->site, kept->recipe, &kept->cache, &stored, NULL));
+        kept->stored = kept->stored || stored;
     }
     kept->tried = true;
     const VkPipelineCache cache = kept->cache;
@@ -301,10 +281,7 @@ static void open_gathered(kn_layer_kept *kept)
 {
     bool loaded = false;
     if (kept->gathered == VK_NULL_HANDLE) {
-        loaded = load_stored(kept, &kept->gathered);
-        if (!loaded) {
-            kn_ignore(kn_vulkan_make_cache(kept->site, NULL, 0, &kept->gathered, NULL));
-        }
+        kn_ignore(kn_vulkan_open_stored(kept->site, kept->recipe, &kept->gathered, &loaded, NULL));
     }
     kn_mutex_lock(&kept->mutex);
     kept->stored = kept->stored || loaded;
