@@ -33,6 +33,7 @@ struct kn_lock_file {
     int closings; /* inotify's handle, -1 if there is none */
     uint64_t size;
     struct kn_lock_file *next, **link;
+    uint32_t held;    /* bytes that were taken and not dropped */
     uintptr_t thread; /* that took the byte below; 0: none is taken */
     holding first;
 };
@@ -204,7 +205,7 @@ void kn_lock_file_close(kn_lock_file *file)
         }
         const int fd = own_descriptor(file);
         if (fd >= 0) {
-            if (!file->kept) { /* which such a child closes as well when it ends */
+            if (file->held > 0 && !file->kept) { /* which such a child closes as well when it ends */
                 (void)set_lock(fd, F_UNLCK, 0, 0);
             }
             (void)close(fd);
@@ -257,6 +258,7 @@ kiln_status kn_lock_try_handle(int handle, uint64_t offset)
 static void note_taken(kn_lock_file *file, uint64_t offset)
 {
     (void)pthread_mutex_lock(&all.mutex);
+    file->held++;
     if (file->thread == 0) {
         file->thread = kn_thread_self();
         file->first.offset = offset;
@@ -267,6 +269,7 @@ static void note_taken(kn_lock_file *file, uint64_t offset)
 static void note_dropped(kn_lock_file *file, uint64_t offset)
 {
     (void)pthread_mutex_lock(&all.mutex);
+    file->held -= file->held > 0;
     if (file->first.offset == offset) {
         file->thread = 0;
     }

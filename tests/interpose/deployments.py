@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""deployments.py KILN LIBEXEC NVRTC PAGE: the Dockerfile, the Slurm script and the Kubernetes manifest of
+"""deployments.py KILN LIBEXEC NVRTC PAGE: the Dockerfile and the Slurm script of
 PAGE (docs/use/exec.md), worked through below a directory of this test's. The fake NVRTC compiles;
 `apt-get`, `srun` and the programs are stand-ins that check what they are given. No container, no
 cluster: what is tested is that the files are well formed and that their commands, variables and
@@ -193,44 +193,8 @@ def slurm(world):
     return None
 
 
-# --- Kubernetes ---
-
-def kubernetes(world):
-    try:
-        import yaml
-    except ImportError:
-        return "no YAML parser (install python3-yaml)"
-    manifest = yaml.safe_load(block_with("text", "apiVersion:"))
-    assert manifest["apiVersion"] == "v1" and manifest["kind"] == "Pod" and manifest["metadata"]["name"]
-    pod = manifest["spec"]
-    volumes = {volume["name"]: volume for volume in pod["volumes"]}
-    (container,) = pod["containers"]
-    assert container["image"] and container["name"]
-    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
-    assert {mount["name"] for mount in mounts.values()} == set(volumes), "a volume that is not there, or not used"
-
-    def placed(value):
-        for path in mounts:
-            if value == path or value.startswith(path + "/"):
-                return world.place("/pod" + value)
-        assert not value.startswith("/"), f"{value} lies in no volume"
-        return value
-
-    for path, mount in mounts.items():
-        os.makedirs(world.place("/pod" + path), exist_ok=True)
-        assert mount.get("readOnly", False) == ("emptyDir" not in volumes[mount["name"]]), mount
-    variables = {row["name"]: placed(row["value"]) for row in container["env"]}
-    world.run(["kiln", "exec", "--", "python3", "warmup.py"], KILN_CACHE_DIR=str(world.root / "other"))
-    made = world.compiles()
-    assert made == 3, made
-    world.run(["kiln", "pack", "create", variables["KILN_PACKS"]], KILN_CACHE_DIR=str(world.root / "other"))
-    world.run([placed(word) for word in container["command"]], **variables)
-    assert world.compiles() == 0, "a pod compiles"
-    return None
-
-
 def main():
-    for case in (docker, slurm, kubernetes):
+    for case in (docker, slurm):
         with tempfile.TemporaryDirectory() as place:
             why = case(World(place))
             print(f"SKIP {case.__name__}: {why}" if why else f"ok: {case.__name__}", flush=True)
