@@ -18,7 +18,18 @@ typedef struct compile_call {
     kn_rtc_key key;
     bool apart; /* in a table of descriptors of its own */
     int code;
+    kn_rtc_made *made;
 } compile_call;
+
+static void note_job(const compile_call *call, const kn_job *job)
+{
+    call->made->outcome = job->outcome;
+    call->made->key = job->key;
+    call->made->took_ns = job->took_ns;
+    call->made->saved_ns = kn_job_saved_ns(job);
+    kn_text_put(call->made->reason, sizeof(call->made->reason),
+                job->reason != NULL ? job->reason : "");
+}
 
 /* --- past the cache --------------------------------------------------------------------------- */
 
@@ -55,6 +66,7 @@ static int bypass_cache(compile_call *call, const kn_request *request)
 {
     kn_job job;
     (void)kn_job_run(&job, &past_cache, request, call);
+    note_job(call, &job);
     kn_job_deinit(&job);
     return call->code;
 }
@@ -162,6 +174,7 @@ static int ask_cache(compile_call *call, const kn_request *request)
     kn_job job;
     const kn_outcome outcome = kn_job_run(&job, &through_cache, request, call);
     const bool ran = job.ran;
+    note_job(call, &job);
     kn_job_deinit(&job);
     if (outcome == KN_OUTCOME_HIT || outcome == KN_OUTCOME_STORED) {
         return 0;
@@ -170,31 +183,52 @@ static int ask_cache(compile_call *call, const kn_request *request)
     return ran ? call->code : compile_plainly(call->program);
 }
 
-int kn_rtc_program_compile(kn_rtc_program *program)
+static bool is_wanted(const kiln_key *wanted, const kiln_recipe *recipe)
+{
+    const kiln_key key = kiln_recipe_key(recipe);
+    return memcmp(&key, wanted, sizeof(key)) == 0;
+}
+
+void kn_rtc_program_make(kn_rtc_program *program, const kiln_key *wanted, kn_rtc_made *out)
 {
     kn_request request = {.cache = kn_session_cache(),
                           .what = program->library->kind->what,
                           .name = kn_rtc_program_name(program)};
-    compile_call call = {.program = program};
+    compile_call call = {.program = program, .made = out};
     kiln_diag diag = KILN_DIAG_INIT;
+    *out = (kn_rtc_made){.outcome = KN_OUTCOME_NONE};
     kn_rtc_program_forget(program);
     if (request.cache == NULL || program->plain) {
-        return compile_plainly(program);
+        out->code = compile_plainly(program);
+        return;
     }
     call.apart = kn_room_is_short();
     if (call.apart) {
         request.bypass = no_room;
-        return bypass_cache(&call, &request);
+        out->code = bypass_cache(&call, &request);
+        return;
     }
     if (kn_rtc_library_identify(program->library, &call.identity, &diag) != KILN_OK ||
         kn_rtc_key_init(&call.key, request.cache, program, &call.identity, &diag) != KILN_OK) {
         kiln_diag_clear(&diag);
-        return compile_plainly(program);
+        out->code = compile_plainly(program);
+        return;
     }
     request.recipe = call.key.recipe;
     request.bypass = call.key.bypass[0] != '\0' ? call.key.bypass : NULL;
-    const int code =
-        request.bypass != NULL ? bypass_cache(&call, &request) : ask_cache(&call, &request);
+    if (request.bypass != NULL) {
+        out->code = bypass_cache(&call, &request);
+    } else if (wanted != NULL && !is_wanted(wanted, request.recipe)) {
+        out->outcome = KN_OUTCOME_REFUSED;
+    } else {
+        out->code = ask_cache(&call, &request);
+    }
     kn_rtc_key_deinit(&call.key);
-    return code;
+}
+
+int kn_rtc_program_compile(kn_rtc_program *program)
+{
+    kn_rtc_made made;
+    kn_rtc_program_make(program, NULL, &made);
+    return made.code;
 }

@@ -1,4 +1,4 @@
-/* Writing calls down: paths in the program's tree, the architecture that is asked for. */
+/* Calls for here: paths in the program's tree, the architecture that is asked for. */
 #include "replay/call.h"
 
 #include <ctype.h>
@@ -8,7 +8,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "compilers/hiprtc_options.h"
-#include "compilers/libraries.h"
 #include "compilers/nvrtc_options.h"
 
 static const char replaying[] = "replaying a program's calls";
@@ -22,17 +21,6 @@ typedef struct call_kind {
     kn_call_option_fn *read_option;
     const char *(*choose)(const char *recorded, const char *asked, char *room, size_t size);
 } call_kind;
-
-static void append_string(kn_strbuf *out, const char *text)
-{
-    kn_strbuf_append(out, text, strlen(text) + 1);
-}
-
-static void append_count(kn_strbuf *out, size_t count)
-{
-    kn_strbuf_printf(out, "%zu", count);
-    kn_strbuf_append_char(out, '\0');
-}
 
 /* --- architectures ---------------------------------------------------------------------------- */
 
@@ -111,83 +99,66 @@ static kiln_status refuse_target(const char *recorded, const char *asked, kiln_d
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-typedef struct option_walk {
-    const call_kind *kind;
-    const kn_replay_program *program;
-    const char *recorded, *wanted; /* architectures */
-    kn_strbuf *out;
-} option_walk;
-
-static bool append_placed(option_walk *walk, const char *folder)
+/* The value of an option for this machine and target; NULL: no memory. */
+static char *choose_value(const kn_replay_program *program, const kn_call_option *option,
+                          const char *recorded, const char *wanted)
 {
-    const kn_replay_program *program = walk->program;
-    char *placed = kn_scratch_path(program->tree, program->recorded.folder, folder);
-    if (placed != NULL) {
-        append_string(walk->out, placed);
+    if (option->use == KN_OPTION_DIRECTORY) {
+        return kn_scratch_path(program->tree, program->recorded.folder, option->value);
     }
-    free(placed);
-    return placed != NULL;
+    const bool target = option->use == KN_OPTION_TARGET && strcmp(option->value, recorded) == 0;
+    return kn_text_copy(target ? wanted : option->value);
 }
 
-/* The option at *index, which moves on to the next. */
-static bool append_option(option_walk *walk, const char *const *options, size_t count,
-                          size_t *index)
+static char *choose_option(const kn_replay_program *program, const kn_call_option *option,
+                           const char *last, const char *recorded, const char *wanted)
 {
+    kn_strbuf out;
+    if (option->value == NULL) {
+        return kn_text_copy(last);
+    }
+    char *value = choose_value(program, option, recorded, wanted);
+    kn_strbuf_init(&out, 0);
+    kn_strbuf_append(&out, last, option->before);
+    kn_strbuf_append_text(&out, value != NULL ? value : "");
+    char *text = value != NULL ? kn_strbuf_detach(&out, NULL) : NULL;
+    kn_strbuf_deinit(&out);
+    free(value);
+    return text;
+}
+
+static bool choose_options(kn_replay_call *call, const call_kind *kind, const char *recorded,
+                           const char *wanted)
+{
+    const kn_recorded *from = &call->program.recorded;
     kn_call_option option;
-    walk->kind->read_option(options, count, *index, &option);
-    for (; *index < option.last; ++*index) {
-        append_string(walk->out, options[*index]);
+    bool good = true;
+    call->options = (char **)calloc(from->option_count + 1, sizeof(char *));
+    if (call->options == NULL) {
+        return false;
     }
-    const char *last = options[(*index)++];
-    const char *value = option.value;
-    if (value == NULL) {
-        append_string(walk->out, last);
-        return true;
+    for (size_t i = 0; good && i < from->option_count; i++) {
+        kind->read_option(from->options, from->option_count, i, &option);
+        for (; good && i < option.last; i++) {
+            call->options[i] = kn_text_copy(from->options[i]);
+            good = call->options[i] != NULL;
+        }
+        call->options[i] =
+            good ? choose_option(&call->program, &option, from->options[i], recorded, wanted)
+                 : NULL;
+        good = call->options[i] != NULL;
     }
-    kn_strbuf_append(walk->out, last, option.before);
-    if (option.use == KN_OPTION_DIRECTORY) {
-        return append_placed(walk, value);
-    }
-    const bool target = option.use == KN_OPTION_TARGET && strcmp(value, walk->recorded) == 0;
-    append_string(walk->out, target ? walk->wanted : value);
-    return true;
+    return good;
 }
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-static bool append_call(const kn_replay_program *program, option_walk *walk)
-{
-    const kn_recorded *recorded = &program->recorded;
-    const bool inside =
-        walk->kind->library == KN_LIBRARY_hiprtc && (recorded->flags & KN_RECORDED_RUNTIME) != 0;
-    kn_strbuf *out = walk->out;
-    append_string(out, kn_libraries[inside ? KN_LIBRARY_hip : walk->kind->library].id);
-    append_string(out, program->tree);
-    append_string(out, recorded->folder);
-    append_string(out, program->name != NULL ? program->name : "");
-    append_string(out, program->texts[0]);
-    append_count(out, recorded->texts[0].header_count);
-    for (size_t i = 0; i < recorded->texts[0].header_count; i++) {
-        append_string(out, program->headers[0][i].name);
-        append_string(out, program->headers[0][i].text);
-    }
-    append_count(out, recorded->entry_count);
-    for (size_t i = 0; i < recorded->entry_count; i++) {
-        append_string(out, recorded->entries[i]);
-    }
-    append_count(out, recorded->option_count);
-    bool good = true;
-    for (size_t i = 0; good && i < recorded->option_count;) {
-        good = append_option(walk, recorded->options, recorded->option_count, &i);
-    }
-    return good && kn_strbuf_ok(out);
-}
-
-kiln_status kn_replay_call(const kn_replay_program *program, const char *recorded_target,
-                           const char *target, kn_strbuf *out, kiln_diag *diag)
+kiln_status kn_replay_call_choose(kn_replay_call *call, const char *recorded_target,
+                                  const char *target, kiln_diag *diag)
 {
     char room[64];
-    const call_kind *kind = find_call_kind(program->recorded.frontend);
+    const kn_recorded *from = &call->program.recorded;
+    const call_kind *kind = find_call_kind(from->frontend);
     if (kind == NULL) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "replaying calls",
                              "calls of this kind are not replayed");
@@ -202,7 +173,18 @@ kiln_status kn_replay_call(const kn_replay_program *program, const char *recorde
     if (wanted == NULL) {
         return refuse_target(recorded, target, diag);
     }
-    option_walk walk = {
-        .kind = kind, .program = program, .recorded = recorded, .wanted = wanted, .out = out};
-    return append_call(program, &walk) ? KILN_OK : kn_no_memory(diag, replaying);
+    const bool inside =
+        kind->library == KN_LIBRARY_hiprtc && (from->flags & KN_RECORDED_RUNTIME) != 0;
+    call->library = inside ? KN_LIBRARY_hip : kind->library;
+    return choose_options(call, kind, recorded, wanted) ? KILN_OK : kn_no_memory(diag, replaying);
+}
+
+void kn_replay_call_deinit(kn_replay_call *call)
+{
+    for (size_t i = 0; call->options != NULL && i < call->program.recorded.option_count; i++) {
+        free(call->options[i]);
+    }
+    free(call->options);
+    kn_replay_program_deinit(&call->program);
+    call->options = NULL;
 }

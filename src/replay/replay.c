@@ -364,24 +364,16 @@ kiln_status kiln_recording_compile(kiln_recording *recording, size_t index, kiln
     return status;
 }
 
-kiln_status kiln_recording_call(kiln_recording *recording, size_t index, const char *target,
-                                char **out_bytes, size_t *out_size, kiln_diag *diag)
+kiln_status kn_replay_call_init(kn_replay_call *call, kiln_recording *recording, size_t index,
+                                const char *target, kiln_diag *diag)
 {
-    kn_replay_program program;
-    kn_strbuf out;
-    *out_bytes = NULL;
-    *out_size = 0;
-    kiln_status status = read_program(recording, index, &program, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    kn_strbuf_init(&out, 0);
-    status = kn_replay_call(&program, recording->uses[index].target, target, &out, diag);
+    *call = (kn_replay_call){.options = NULL};
+    kiln_status status = read_program(recording, index, &call->program, diag);
     if (status == KILN_OK) {
-        *out_bytes = kn_strbuf_detach(&out, out_size);
-        status = *out_bytes != NULL ? KILN_OK : kn_no_memory(diag, "replaying a recording");
+        status = kn_replay_call_choose(call, recording->uses[index].target, target, diag);
+        if (status != KILN_OK) {
+            kn_replay_call_deinit(call);
+        }
     }
-    kn_strbuf_deinit(&out);
-    kn_replay_program_deinit(&program);
     return status;
 }

@@ -27,7 +27,7 @@ KILN_API void kiln_recording_close(kiln_recording *recording);
 /* How a recorded program is compiled again. */
 typedef enum kiln_replay_way {
     KILN_REPLAY_COMPILE = 0, /* kiln_recording_compile */
-    KILN_REPLAY_CALL = 1,    /* by the calls that its program made: kiln_recording_call */
+    KILN_REPLAY_CALL = 1,    /* by the calls that its program made: `kiln warm` */
 } kiln_replay_way;
 
 /* One use of a recorded program for one target. Times are ns since 1970. */
@@ -70,15 +70,6 @@ KILN_API KILN_MUST_CHECK kiln_status
 kiln_recording_compile(kiln_recording *recording, size_t index, kiln_runtime *runtime,
                        const char *target, kiln_blob **out_blob, kiln_build_info *out_info,
                        kiln_key *keys, size_t *out_key_count, kiln_diag *diag);
-
-/* What a helper needs to make the same calls as the program did, for `target` (NULL: the recorded
- * one): strings, each with its NUL, one after the other (src/replay/call.h).
- * Threads: any.   Blocks: disk.
- * Owns: *out_bytes is yours, free().
- * Fails: as kiln_recording_compile. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_recording_call(kiln_recording *recording, size_t index,
-                                                         const char *target, char **out_bytes,
-                                                         size_t *out_size, kiln_diag *diag);
 
 KILN_END_DECLS
 

@@ -201,7 +201,7 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
         status = warm_recorded_adopt(&work->recorded, &work->targets, pool, diag);
         if (status == KILN_OK) {
             status = exec_helpers_create(pool, work->mutex, kiln_cache_root(work->cache),
-                                         &work->recorded.helpers, diag);
+                                         work->recorded.path, &work->recorded.helpers, diag);
         }
         return status == KILN_OK
                    ? warm_recorded_list(&work->recorded, &work->targets, pool, &work->list, diag)

@@ -1,5 +1,6 @@
-/* Helpers that make recorded calls again (kiln-replay), each in a process of its own under kiln's
- * libraries: what a compiler does there, it does not do to this process. */
+/* Workers that make recorded calls again (kiln-replay), each in a process of its own under kiln's
+ * libraries: what a compiler does there, it does not do to this process. A version of a compiler
+ * has workers of its own. */
 #ifndef KILN_PROGRAM_EXEC_HELPER_H
 #define KILN_PROGRAM_EXEC_HELPER_H
 
@@ -12,21 +13,24 @@ typedef struct exec_helpers exec_helpers;
 
 /* Nothing is started yet. `mutex` guards the pool. KILN_E_NOMEM. */
 kiln_status exec_helpers_create(cli_pool *pool, host_mutex *mutex, const char *cache_root,
-                                exec_helpers **out_helpers, kiln_diag *diag);
+                                const char *recording, exec_helpers **out_helpers, kiln_diag *diag);
 void exec_helpers_destroy(exec_helpers *helpers);
 
-/* What became of one call. */
+/* What became of one program. */
 typedef struct exec_answer {
     bool compiled;
     kiln_key key;
     uint64_t took_ns, saved_ns;
 } exec_answer;
 
-/* Makes one call by a helper that has nothing to do, or by a new one. KILN_E_COMPILE with the log;
- * KILN_E_UNAVAILABLE: this installation lacks the helper, or the machine the compiler;
- * KILN_E_UNSUPPORTED: it bypasses the cache; KILN_E_INTERNAL: the helper was killed, or says what
- * it must not. May be called side by side. */
-kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, const char *bytes,
-                              size_t size, exec_answer *out_answer, kiln_diag *diag);
+/* Makes the recording's use `index` for `target`, by a worker that has nothing to do or a new one:
+ * with the compiler by which it has the key `wanted` (NULL: any), else with the newest. As
+ * kiln_recording_compile; KILN_E_COMPILE with the log; KILN_E_UNAVAILABLE: this installation lacks
+ * the worker, or the machine the compiler; KILN_E_UNSUPPORTED: it bypasses the cache;
+ * KILN_E_INTERNAL: the compiler killed its worker, or that says what it must not. May be called
+ * side by side. */
+kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t index,
+                              const kiln_key *wanted, const char *target, exec_answer *out_answer,
+                              kiln_diag *diag);
 
 #endif

@@ -13,6 +13,7 @@ kiln_status warm_recorded_open(const char *path, cli_console *console, warm_reco
                                kiln_diag *diag)
 {
     const char *what = "";
+    out->path = path;
     kiln_status status = kiln_recording_open(path, &out->recording, diag);
     const size_t damaged = status == KILN_OK ? kiln_recording_damage(out->recording, &what) : 0;
     if (damaged > 0) {
@@ -298,15 +299,11 @@ static void compare_keys(const cli_target *target, warm_item *item, const kiln_k
 static kiln_status make_by_call(warm_recorded *recorded, const cli_target *target, warm_item *item,
                                 warm_pack *pack, kiln_diag *diag)
 {
-    char *bytes = NULL;
-    size_t size = 0;
     exec_answer answer;
-    kiln_status status = kiln_recording_call(recorded->recording, item->use_index, target->name,
-                                             &bytes, &size, diag);
-    if (status == KILN_OK) {
-        status = exec_helpers_call(recorded->helpers, item->name, bytes, size, &answer, diag);
-    }
-    free(bytes);
+    const bool same = strcmp(target->name, item->use->target) == 0;
+    kiln_status status =
+        exec_helpers_call(recorded->helpers, item->name, item->use_index,
+                          same ? &item->use->key : NULL, target->name, &answer, diag);
     if (status == KILN_OK) {
         item->outcome = answer.compiled ? WARM_COMPILED : WARM_THERE;
         item->language = item->use->language;

@@ -13,6 +13,7 @@
 
 typedef struct warm_recorded {
     kiln_recording *recording;
+    const char *path;
     uint64_t within_ns;             /* only what was used so long ago at most; 0: all */
     bool stale;                     /* used most first: not in order of the first use */
     bool as_recorded;               /* no targets were named */

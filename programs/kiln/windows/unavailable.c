@@ -88,11 +88,12 @@ const char *exec_python_bytecode(cli_pool *pool, const char *program)
 }
 
 kiln_status exec_helpers_create(cli_pool *pool, host_mutex *mutex, const char *cache_root,
-                                exec_helpers **out_helpers, kiln_diag *diag)
+                                const char *recording, exec_helpers **out_helpers, kiln_diag *diag)
 {
     (void)pool;
     (void)mutex;
     (void)cache_root;
+    (void)recording;
     (void)diag;
     *out_helpers = NULL; /* the calls are refused one by one */
     return KILN_OK;
@@ -103,12 +104,14 @@ void exec_helpers_destroy(exec_helpers *helpers)
     (void)helpers;
 }
 
-kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, const char *bytes,
-                              size_t size, exec_answer *out_answer, kiln_diag *diag)
+kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t index,
+                              const kiln_key *wanted, const char *target, exec_answer *out_answer,
+                              kiln_diag *diag)
 {
     (void)helpers;
-    (void)bytes;
-    (void)size;
+    (void)index;
+    (void)wanted;
+    (void)target;
     *out_answer = (exec_answer){.compiled = false};
     return refuse_here(diag, name);
 }

@@ -11,6 +11,7 @@
 #include "kiln/unstable/explain.h"
 #include "kiln/unstable/recording.h"
 #include "record/recording.h"
+#include "replay/call.h"
 #include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
@@ -295,16 +296,6 @@ static void an_opencl_call_is_compiled_again_by_its_key(void **state)
 
 /* --- calls of NVRTC --------------------------------------------------------------------------- */
 
-/* Strings, one after the other. */
-static const char *string_at(const char *bytes, size_t size, size_t index)
-{
-    const char *at = bytes;
-    for (; index > 0 && at < bytes + size; index--) {
-        at += strlen(at) + 1;
-    }
-    return at < bytes + size ? at : "(none)";
-}
-
 static void record_call(const char *root, kn_recorded_frontend frontend, uint32_t flags,
                         const char *const *options, size_t count, const char *target)
 {
@@ -340,14 +331,14 @@ static void record_nvrtc(const char *root, const char *const *options, size_t co
 static void expect_call(kiln_recording *recording, size_t index, const char *target,
                         const char *kind, const char *const options[3])
 {
-    char *bytes = NULL;
-    size_t size = 0;
-    assert_int_equal(kiln_recording_call(recording, index, target, &bytes, &size, NULL), KILN_OK);
-    assert_string_equal(string_at(bytes, size, 0), kind);
+    kn_replay_call call;
+    assert_int_equal(kn_replay_call_init(&call, recording, index, target, NULL), KILN_OK);
+    assert_string_equal(kn_libraries[call.library].id, kind);
+    assert_int_equal(call.program.recorded.option_count, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_string_equal(string_at(bytes, size, 11 + i), options[i]);
+        assert_string_equal(call.options[i], options[i]);
     }
-    free(bytes);
+    kn_replay_call_deinit(&call);
 }
 
 /* hipRTC has one spelling of each, and takes any processor in the place of the recorded one. */
@@ -356,8 +347,7 @@ static void a_call_of_hiprtc_is_for_any_processor(void **state)
     static const char *const options[] = {"--offload-arch=gfx90a:xnack-", "-DARCH=gfx90a", "-O3"};
     static const char *const other[] = {"--offload-arch=gfx942", "-DARCH=gfx90a", "-O3"};
     kiln_recording *recording = NULL;
-    char *bytes = NULL;
-    size_t size = 0;
+    kn_replay_call call;
     assert_int_equal(kn_recording_prepare(*state, NULL), KILN_OK);
     record_call(*state, KN_FRONTEND_HIPRTC, 0, options, 3, "hip:gfx90a:xnack-");
     record_call(*state, KN_FRONTEND_HIPRTC, KN_RECORDED_RUNTIME, other, 3, "hip:gfx942");
@@ -369,9 +359,9 @@ static void a_call_of_hiprtc_is_for_any_processor(void **state)
     expect_call(recording, first, NULL, "hiprtc", options);
     expect_call(recording, first, "hip:gfx942", "hiprtc", other);
     expect_call(recording, 1 - first, NULL, "hip", other);
-    assert_int_equal(kiln_recording_call(recording, first, "hip:native", &bytes, &size, NULL),
+    assert_int_equal(kn_replay_call_init(&call, recording, first, "hip:native", NULL),
                      KILN_E_UNSUPPORTED);
-    assert_int_equal(kiln_recording_call(recording, first, "cuda:sm_90", &bytes, &size, NULL),
+    assert_int_equal(kn_replay_call_init(&call, recording, first, "cuda:sm_90", NULL),
                      KILN_E_UNSUPPORTED);
     kiln_recording_close(recording);
 }
@@ -380,35 +370,27 @@ static void a_call_of_nvrtc_is_written_with_its_paths_and_architecture(void **st
 {
     static const char *const options[] = {"-arch=compute_75", "-I/usr/x", "-I", "inc", "-DA=1"};
     kiln_recording *recording = NULL;
-    char *bytes = NULL;
-    size_t size = 0;
+    kn_replay_call call;
     assert_int_equal(kn_recording_prepare(*state, NULL), KILN_OK);
     record_nvrtc(*state, options, 5, "cuda:compute_75");
     assert_int_equal(kiln_recording_open(*state, &recording, NULL), KILN_OK);
     assert_int_equal(kiln_recording_use(recording, 0)->way, KILN_REPLAY_CALL);
-    assert_int_equal(kiln_recording_call(recording, 0, "cuda:sm_90", &bytes, &size, NULL), KILN_OK);
-    const char *tree = string_at(bytes, size, 1);
+    assert_int_equal(kn_replay_call_init(&call, recording, 0, "cuda:sm_90", NULL), KILN_OK);
     char expected[4200];
-    assert_string_equal(string_at(bytes, size, 0), "nvrtc");
-    assert_string_equal(string_at(bytes, size, 2), "/srv/app");
-    assert_string_equal(string_at(bytes, size, 3), "/tmp/odd/kernel.cu"); /* nothing lies there */
-    assert_string_equal(string_at(bytes, size, 4), "kernel");
-    assert_string_equal(string_at(bytes, size, 5), "1");
-    assert_string_equal(string_at(bytes, size, 6), "n.h");
-    assert_string_equal(string_at(bytes, size, 7), "#define N 7");
-    assert_string_equal(string_at(bytes, size, 9), "f<int>");
-    assert_string_equal(string_at(bytes, size, 10), "5");
-    assert_string_equal(string_at(bytes, size, 11), "-arch=compute_90");
-    (void)snprintf(expected, sizeof(expected), "-I%s/usr/x", tree);
-    assert_string_equal(string_at(bytes, size, 12), expected);
-    (void)snprintf(expected, sizeof(expected), "%s/srv/app/inc", tree);
-    assert_string_equal(string_at(bytes, size, 14), expected);
-    assert_string_equal(string_at(bytes, size, 15), "-DA=1");
-    free(bytes);
-    assert_int_equal(kiln_recording_call(recording, 0, NULL, &bytes, &size, NULL), KILN_OK);
-    assert_string_equal(string_at(bytes, size, 11), "-arch=compute_75");
-    free(bytes);
-    assert_int_equal(kiln_recording_call(recording, 0, "vulkan:spirv", &bytes, &size, NULL),
+    assert_int_equal(call.library, KN_LIBRARY_nvrtc);
+    assert_string_equal(call.program.name, "/tmp/odd/kernel.cu"); /* nothing lies there */
+    assert_string_equal(call.options[0], "-arch=compute_90");
+    (void)snprintf(expected, sizeof(expected), "-I%s/usr/x", call.program.tree);
+    assert_string_equal(call.options[1], expected);
+    assert_string_equal(call.options[2], "-I");
+    (void)snprintf(expected, sizeof(expected), "%s/srv/app/inc", call.program.tree);
+    assert_string_equal(call.options[3], expected);
+    assert_string_equal(call.options[4], "-DA=1");
+    kn_replay_call_deinit(&call);
+    assert_int_equal(kn_replay_call_init(&call, recording, 0, NULL, NULL), KILN_OK);
+    assert_string_equal(call.options[0], "-arch=compute_75");
+    kn_replay_call_deinit(&call);
+    assert_int_equal(kn_replay_call_init(&call, recording, 0, "vulkan:spirv", NULL),
                      KILN_E_UNSUPPORTED);
     kiln_recording_close(recording);
 }
@@ -418,17 +400,15 @@ static void code_for_one_architecture_alone_is_for_no_other(void **state)
     static const char *const options[] = {"--gpu-architecture=sm_90a"};
     kiln_recording *recording = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    char *bytes = NULL;
-    size_t size = 0;
+    kn_replay_call call;
     assert_int_equal(kn_recording_prepare(*state, NULL), KILN_OK);
     record_nvrtc(*state, options, 1, "cuda:sm_90a");
     assert_int_equal(kiln_recording_open(*state, &recording, NULL), KILN_OK);
-    assert_int_equal(kiln_recording_call(recording, 0, "cuda:sm_80", &bytes, &size, &diag),
+    assert_int_equal(kn_replay_call_init(&call, recording, 0, "cuda:sm_80", &diag),
                      KILN_E_UNSUPPORTED);
     assert_non_null(strstr(diag.why, "sm_90a"));
-    assert_int_equal(kiln_recording_call(recording, 0, "cuda:sm_90a", &bytes, &size, NULL),
-                     KILN_OK);
-    free(bytes);
+    assert_int_equal(kn_replay_call_init(&call, recording, 0, "cuda:sm_90a", NULL), KILN_OK);
+    kn_replay_call_deinit(&call);
     kiln_diag_clear(&diag);
     kiln_recording_close(recording);
 }
@@ -437,9 +417,8 @@ static void a_program_whose_text_is_gone_says_so(void **state)
 {
     kiln_recording *recording = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    char *bytes = NULL;
+    kn_replay_call call;
     const char *what = NULL;
-    size_t size = 0;
     const kn_object object = put_text(*state, "kernel");
     char *path = kn_object_path(*state, "objects", object.digest);
     assert_int_equal(kn_recording_prepare(*state, NULL), KILN_E_INVALID); /* no marker yet */
@@ -449,7 +428,7 @@ static void a_program_whose_text_is_gone_says_so(void **state)
     assert_int_equal(remove(path), 0);
     assert_int_equal(kiln_recording_open(*state, &recording, NULL), KILN_OK);
     assert_int_equal(kiln_recording_damage(recording, &what), 0);
-    assert_int_equal(kiln_recording_call(recording, 0, NULL, &bytes, &size, &diag), KILN_MISS);
+    assert_int_equal(kn_replay_call_init(&call, recording, 0, NULL, &diag), KILN_MISS);
     assert_non_null(strstr(diag.why, "lacks"));
     kiln_diag_clear(&diag);
     kiln_recording_close(recording);
