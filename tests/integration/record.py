@@ -59,6 +59,16 @@ assert nvrtc.nvrtcCompileProgram(program, 0, None) == 0
 '''
 
 
+PLAIN_CLIENT = r'''
+import ctypes, sys
+nvrtc, text = ctypes.CDLL(sys.argv[1]), ctypes.c_char_p
+for source in sys.argv[2:]:
+    program = ctypes.c_void_p()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None) == 0
+    assert nvrtc.nvrtcCompileProgram(program, 1, (text * 1)(b"-arch=sm_90")) == 0
+'''
+
+
 class Reader:
     """The fields of a file, one after another."""
 
@@ -236,6 +246,39 @@ def check_replay(root, place, front):
     print("ok: NVRTC's calls, compiled again")
 
 
+def check_workers(root):
+    """Two versions of NVRTC in one recording: each program gets its own. One that kills its compiler costs itself alone."""
+    place, lib = root / "versions", root / "lib"
+    lib.mkdir()
+    for major, toolkit in (13, FAKE_TOOLKIT), (12, f"{FAKE_TOOLKIT}_next"):
+        shutil.copy(f"{toolkit}/lib64/libnvrtc.so.13", lib / f"libnvrtc.so.{major}")
+    for builtins in Path(FAKE_TOOLKIT).glob("lib64/libnvrtc-builtins*"):
+        shutil.copy(builtins, lib)
+    sources = [f"__global__ void k{i}() {{}}" for i in range(4)]
+    for major in 12, 13:
+        run(root, KILN, "exec", "--record", str(place), "--", sys.executable, "-c", PLAIN_CLIENT, f"libnvrtc.so.{major}",
+            *sources, LD_LIBRARY_PATH=str(lib))
+    assert len(Recording(place).programs) == 8
+    env = {**os.environ, "KILN_CACHE_DIR": str(root / "elsewhere"), "LD_LIBRARY_PATH": str(lib), "TMPDIR": str(root / "tmp"),
+           "FAKENVRTC_LOG": str(root / "log")}
+    (root / "tmp").mkdir()
+    done = subprocess.run([KILN, "warm", str(place), "--json", "-j2"], cwd=root, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env={**env, "FAKENVRTC_CRASHES": "k2()"})
+    told = json.loads(done.stdout)
+    assert done.returncode != 0 and (told["compiled"], told["failed"]) == (6, 2), (told, done.stderr)
+    assert all("ended without an answer" in k["reason"] for k in told["kernels"] if k["result"] == "failed"), told
+    assert [k["key"] for k in told["kernels"] if k["result"] == "compiled"] == 6 * ["recorded"], told
+    told = json.loads(subprocess.run([KILN, "warm", str(place), "--json"], cwd=root, stdout=subprocess.PIPE, check=True,
+                                     env=env).stdout)
+    assert (told["compiled"], told["there"]) == (2, 6) and {k["key"] for k in told["kernels"]} == {"recorded"}, told
+    assert len((root / "log").read_text().splitlines()) == 10 and not list((root / "tmp").iterdir())
+    for major in 12, 13:
+        done = run(root, KILN, "exec", "--stats", "--", sys.executable, "-c", PLAIN_CLIENT, f"libnvrtc.so.{major}", *sources,
+                   LD_LIBRARY_PATH=str(lib), KILN_CACHE_DIR=str(root / "elsewhere"))
+        assert "4 hits, 0 compiled" in done.stderr, done.stderr
+    print("ok: two versions of NVRTC, and a crash, in workers")
+
+
 def check_nvrtc(root):
     front = LIBEXEC / "nvrtc/13/libnvrtc.so.13"
     place = root / "nvrtc"
@@ -298,7 +341,7 @@ def check_hip(root):
 
 
 def main():
-    for check in (check_command, check_glsl, check_opencl, check_nvrtc, check_real_nvrtc, check_hip):
+    for check in (check_command, check_glsl, check_opencl, check_nvrtc, check_workers, check_real_nvrtc, check_hip):
         with tempfile.TemporaryDirectory() as root:
             check(Path(root))
 

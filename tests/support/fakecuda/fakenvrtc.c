@@ -1,12 +1,13 @@
 /* A small NVRTC: hands the text to the system's C++ compiler behind prelude.hpp, and gives the
  * shared object out as CUBIN, or in hexadecimal as PTX. It opens "libnvrtc-builtins.so.13.0" by
  * bare name as the real one does, and fails without. $FAKENVRTC_LOG=path gets a line for every
- * compile. A handle that is not one of its programs, which the real one reads and dies of, is an
- * invalid program. FAKE_SALT makes a build of its own. FAKE_INERT: no compiler runs, a CUBIN is
- * filler of the size that one of a small kernel has: for benchmarks. $FAKENVRTC_CANCELS: a thread
- * that reads a CUBIN is cancelled (pthread_cancel(3)), at the next place where a thread can be. In
- * every compile $FAKENVRTC_THREADS=path gets the number of the process' threads, and whether the C
- * library takes the process for one that never had a second. */
+ * compile. A compile of a text with the words of $FAKENVRTC_CRASHES kills the process. A handle
+ * that is not one of its programs, which the real one reads and dies of, is an invalid program.
+ * FAKE_SALT makes a build of its own. FAKE_INERT: no compiler runs, a CUBIN is filler of the size
+ * that one of a small kernel has: for benchmarks. $FAKENVRTC_CANCELS: a thread that reads a CUBIN
+ * is cancelled (pthread_cancel(3)), at the next place where a thread can be. In every compile
+ * $FAKENVRTC_THREADS=path gets the number of the process' threads, and whether the C library takes
+ * the process for one that never had a second. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -187,6 +188,10 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
         return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
     }
     hostcc_note("FAKENVRTC_LOG", count, options);
+    const char *crashes = getenv("FAKENVRTC_CRASHES");
+    if (crashes != NULL && strstr(program->unit.text, crashes) != NULL) {
+        abort();
+    }
     const char *threads = getenv("FAKENVRTC_THREADS");
     if (threads != NULL) {
         note_threads(threads);
