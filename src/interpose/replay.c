@@ -9,42 +9,25 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "interpose/rtc_calls.h"
 #include "interpose/rtc_compile.h"
 #include "kiln/export.h"
 #include "replay/call.h"
 
-/* NVRTC's calls, or hipRTC's, which are the same. */
-typedef struct rtc_table {
-    int (*create)(void **, const char *, const char *, int, const char *const *,
-                  const char *const *);
-    int (*add_expression)(void *, const char *);
-    int (*log_size)(void *, size_t *);
-    int (*log)(void *, char *);
-    int (*destroy)(void **);
-} rtc_table;
-
-/* By the library that a program called. */
-typedef struct rtc_kind {
-    bool tried, there;
-    rtc_table table;
-} rtc_kind;
+/* nvrtcCreateProgram, or hipRTC's. Its program knows the rest. */
+typedef int create_fn(void **, const char *, const char *, int, const char *const *,
+                      const char *const *);
 
 typedef struct worker {
     kiln_recording *recording;
     int back;
-    rtc_kind kinds[KN_LIBRARIES];
+    struct {
+        bool tried;
+        create_fn *create; /* NULL: there is no such library */
+    } kinds[KN_LIBRARIES]; /* by what a program called */
 } worker;
 
 /* --- the library ------------------------------------------------------------------------------ */
-
-static bool bind_call(void *library, const char *prefix, const char *name, void *out)
-{
-    char symbol[64];
-    kn_text_putf(symbol, sizeof(symbol), "%s%s", prefix, name);
-    void *address = dlsym(library, symbol);
-    memcpy(out, &address, sizeof(address));
-    return address != NULL;
-}
 
 /* The newest, after `*back` others. What a program called in HIP's runtime is kiln's library before
  * it: the runtime itself would answer by its own handle. */
@@ -63,20 +46,20 @@ static void *open_version(const kn_library *row, int *back)
 }
 
 /* Where the place that was recorded has no compiler, another one with its calls may have. */
-static bool open_table(const kn_library *recorded, int back, rtc_table *out)
+static create_fn *open_library(const kn_library *recorded, int back)
 {
-    const char *prefix = recorded->prefix;
+    char symbol[64];
+    create_fn *create = NULL;
     void *library = open_version(recorded, &back);
     for (int i = 0; library == NULL && i < KN_LIBRARIES; i++) {
         if (&kn_libraries[i] != recorded && strcmp(kn_libraries[i].api, recorded->api) == 0) {
             library = open_version(&kn_libraries[i], &back);
         }
     }
-    return library != NULL && bind_call(library, prefix, "CreateProgram", &out->create) &&
-           bind_call(library, prefix, "AddNameExpression", &out->add_expression) &&
-           bind_call(library, prefix, "GetProgramLogSize", &out->log_size) &&
-           bind_call(library, prefix, "GetProgramLog", &out->log) &&
-           bind_call(library, prefix, "DestroyProgram", &out->destroy);
+    kn_text_putf(symbol, sizeof(symbol), "%sCreateProgram", recorded->prefix);
+    void *address = library != NULL ? dlsym(library, symbol) : NULL;
+    memcpy(&create, &address, sizeof(address));
+    return create;
 }
 
 static const char *name_of(const kn_replay_call *call)
@@ -85,15 +68,16 @@ static const char *name_of(const kn_replay_call *call)
     return name != NULL && name[0] != '\0' ? name : "(no name)";
 }
 
-static kiln_status find_table(worker *one, const kn_replay_call *call, const rtc_table **out_table,
-                              kiln_diag *diag)
+static kiln_status find_library(worker *one, const kn_replay_call *call, create_fn **out_create,
+                                kiln_diag *diag)
 {
     const kn_library *row = &kn_libraries[call->library];
-    rtc_kind *kind = &one->kinds[call->library];
-    kind->there = kind->tried ? kind->there : open_table(row, one->back, &kind->table);
-    kind->tried = true;
-    *out_table = &kind->table;
-    return kind->there
+    if (!one->kinds[call->library].tried) {
+        one->kinds[call->library].create = open_library(row, one->back);
+        one->kinds[call->library].tried = true;
+    }
+    *out_create = one->kinds[call->library].create;
+    return *out_create != NULL
                ? KILN_OK
                : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install it", name_of(call),
                                "there is no %s.so.%d to .%d", row->stem, row->first, row->last);
@@ -113,7 +97,7 @@ static kiln_status enter_folder(const kn_replay_call *call, kiln_diag *diag)
                                    "its directory cannot be entered");
 }
 
-static int create_program(const rtc_table *rtc, const kn_replay_program *from, void **program)
+static int create_program(create_fn *create, const kn_replay_program *from, void **handle)
 {
     const size_t count = from->recorded.texts[0].header_count;
     const char **split = (const char **)calloc(2 * count + 1, sizeof(*split));
@@ -124,19 +108,30 @@ static int create_program(const rtc_table *rtc, const kn_replay_program *from, v
         split[i] = from->headers[0][i].text;
         split[count + i] = from->headers[0][i].name;
     }
-    int code = rtc->create(program, from->texts[0], from->name, (int)count, split, split + count);
-    for (size_t i = 0; code == 0 && i < from->recorded.entry_count; i++) {
-        code = rtc->add_expression(*program, from->recorded.entries[i]);
-    }
+    const int code = create(handle, from->texts[0], from->name, (int)count, split, split + count);
     free((void *)split);
     return code;
 }
 
-static void add_log(const rtc_table *rtc, void *program, kiln_diag *diag)
+static bool complete_program(kn_rtc_program *program, const kn_replay_call *call)
+{
+    const kn_recorded *from = &call->program.recorded;
+    bool good = kn_rtc_program_set_options(program, (int)from->option_count,
+                                           (const char *const *)call->options);
+    for (size_t i = 0; good && i < from->entry_count; i++) {
+        good = kn_rtc_program_add_expression(program, from->entries[i]);
+    }
+    return good;
+}
+
+static void add_log(kn_rtc_program *program, kiln_diag *diag)
 {
     size_t size = 0;
-    char *log = rtc->log_size(program, &size) == 0 ? (char *)calloc(1, size + 1) : NULL;
-    if (log != NULL && rtc->log(program, log) == 0) {
+    kn_rtc_library *library = program->library;
+    char *log = kn_rtc_call_size(library, program, KN_RTC_LOG, &size) == 0
+                    ? (char *)calloc(1, size + 1)
+                    : NULL;
+    if (log != NULL && kn_rtc_call_bytes(library, program, KN_RTC_LOG, log) == 0) {
         kiln_diag_set_log(diag, log, strlen(log));
     }
     free(log);
@@ -164,33 +159,30 @@ static kiln_status judge_outcome(const kn_replay_call *call, const kn_rtc_made *
                          made->code);
 }
 
-static kiln_status make_program(const rtc_table *rtc, kn_replay_call *call, const kiln_key *wanted,
-                                kn_rtc_made *made, kiln_diag *diag)
+static kiln_status make_program(create_fn *create, const kn_replay_call *call,
+                                const kiln_key *wanted, kn_rtc_made *made, kiln_diag *diag)
 {
     void *handle = NULL;
-    made->code = create_program(rtc, &call->program, &handle);
-    kn_rtc_program *program = made->code == 0 ? kn_rtc_program_of(handle) : NULL;
+    made->code = create_program(create, &call->program, &handle);
+    if (made->code != 0) {
+        return judge_outcome(call, made, diag);
+    }
+    kn_rtc_program *program = kn_rtc_program_of(handle);
+    if (program == NULL) { /* the real library's, which the process keeps */
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "run kiln doctor for details", name_of(call),
+                             "kiln's libraries do not stand under the worker's compiler");
+    }
     kiln_status status = KILN_OK;
-    if (made->code == 0 && program == NULL) {
-        status =
-            kiln_diag_set(diag, KILN_E_UNAVAILABLE, "run kiln doctor for details", name_of(call),
-                          "kiln's libraries do not stand under the worker's compiler");
-    } else if (program != NULL &&
-               kn_rtc_program_set_options(program, (int)call->program.recorded.option_count,
-                                          (const char *const *)call->options)) {
+    if (complete_program(program, call)) {
         kn_rtc_program_make(program, wanted, made);
         status = judge_outcome(call, made, diag);
-    } else if (program != NULL) {
-        status = kn_no_memory(diag, "replaying a program's calls");
     } else {
-        status = judge_outcome(call, made, diag);
+        status = kn_no_memory(diag, "replaying a program's calls");
     }
-    if (status == KILN_E_COMPILE && handle != NULL) {
-        add_log(rtc, handle, diag);
+    if (status == KILN_E_COMPILE) {
+        add_log(program, diag);
     }
-    if (handle != NULL) {
-        (void)rtc->destroy(&handle);
-    }
+    (void)kn_rtc_program_destroy(program);
     return status;
 }
 
@@ -198,75 +190,53 @@ static kiln_status replay_use(worker *one, size_t index, const char *target, con
                               kn_rtc_made *made, kiln_diag *diag)
 {
     kn_replay_call call;
-    const rtc_table *rtc = NULL;
+    create_fn *create = NULL;
     kiln_status status = kn_replay_call_init(&call, one->recording, index, target, diag);
     if (status != KILN_OK) {
         return status;
     }
-    status = find_table(one, &call, &rtc, diag);
+    status = find_library(one, &call, &create, diag);
     if (status == KILN_OK) {
         status = enter_folder(&call, diag);
     }
     if (status == KILN_OK) {
-        status = make_program(rtc, &call, wanted, made, diag);
+        status = make_program(create, &call, wanted, made, diag);
     }
     kn_replay_call_deinit(&call);
     return status;
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* --- questions -------------------------------------------------------------------------------- */
 
-static const char *origin_of(const kn_rtc_made *made)
+static bool answer_question(worker *one, const kn_replay_question *question, FILE *out)
 {
-    if (made->outcome == KN_OUTCOME_REFUSED) {
-        return "other";
-    }
-    return made->outcome == KN_OUTCOME_STORED ? "compiled" : "there";
-}
-
-static bool write_answer(FILE *out, kiln_status status, const kn_rtc_made *made,
-                         const kiln_diag *diag)
-{
-    char key[KILN_KEY_TEXT_SIZE];
-    const char *log = diag->log != NULL ? diag->log : "";
-    const size_t length = strlen(diag->what) + strlen(diag->why) + strlen(diag->fix) + strlen(log);
-    kiln_key_format(&made->key, key);
-    return fprintf(out, "%d %s %llu %llu %s %zu\n%s%c%s%c%s%c%s%c", (int)status, origin_of(made),
-                   (unsigned long long)made->took_ns, (unsigned long long)made->saved_ns, key,
-                   length + 4, diag->what, '\0', diag->why, '\0', diag->fix, '\0', log, '\0') > 0 &&
-           fflush(out) == 0;
-}
-
-static bool answer_line(worker *one, char *line, FILE *out)
-{
-    char wanted_text[KILN_KEY_TEXT_SIZE] = "";
-    char target[256] = "";
-    size_t index = 0;
-    kiln_key wanted;
     kn_rtc_made made = {.outcome = KN_OUTCOME_NONE};
-    kiln_diag diag = KILN_DIAG_INIT;
-    if (sscanf(line, "%zu %64s %255[^\n]", &index, wanted_text, target) !=
-        3) { // NOLINT(cert-err34-c)
-        return false;
-    }
-    const bool any = strcmp(wanted_text, "-") == 0;
-    kiln_status status = any ? KILN_OK : kiln_key_parse(wanted_text, &wanted, &diag);
-    if (status == KILN_OK) {
-        status = replay_use(one, index, target, any ? NULL : &wanted, &made, &diag);
-    }
-    const bool written = write_answer(out, status, &made, &diag);
-    kiln_diag_clear(&diag);
+    kn_replay_answer answer = {.diag = KILN_DIAG_INIT};
+    const kiln_status status =
+        replay_use(one, question->index, question->target,
+                   question->is_bound ? &question->wanted : NULL, &made, &answer.diag);
+    answer.diag.status = status;
+    answer.other = made.outcome == KN_OUTCOME_REFUSED;
+    answer.compiled = made.outcome == KN_OUTCOME_STORED;
+    answer.key = made.key;
+    answer.took_ns = made.took_ns;
+    answer.saved_ns = made.saved_ns;
+    const size_t length = answer.diag.log_length;
+    const bool written = fwrite(&answer, sizeof(answer), 1, out) == 1 &&
+                         (length == 0 || fwrite(answer.diag.log, length, 1, out) == 1) &&
+                         fflush(out) == 0;
+    kiln_diag_clear(&answer.diag);
     return written;
 }
 
 KILN_API kn_interpose_replay_fn kn_interpose_replay;
-_Bool kn_interpose_replay(const char *recording, int back, FILE *in, FILE *out)
+bool kn_interpose_replay(const char *recording, int back, FILE *in, FILE *out)
 {
-    char line[512];
     worker one = {.back = back};
+    kn_replay_question question;
     bool good = kiln_recording_open(recording, &one.recording, NULL) == KILN_OK;
-    while (good && fgets(line, sizeof(line), in) != NULL) {
-        good = answer_line(&one, line, out);
+    while (good && fread(&question, sizeof(question), 1, in) == 1) {
+        good = answer_question(&one, &question, out);
     }
     kiln_recording_close(one.recording);
     return good;

@@ -4,10 +4,9 @@
 #ifndef KILN_PROGRAM_EXEC_HELPER_H
 #define KILN_PROGRAM_EXEC_HELPER_H
 
-#include <kiln/cache.h>
-
 #include "cli/host.h"
 #include "cli/pool.h"
+#include "interpose/replay.h"
 
 typedef struct exec_helpers exec_helpers;
 
@@ -16,13 +15,6 @@ kiln_status exec_helpers_create(cli_pool *pool, host_mutex *mutex, const char *c
                                 const char *recording, exec_helpers **out_helpers, kiln_diag *diag);
 void exec_helpers_destroy(exec_helpers *helpers);
 
-/* What became of one program. */
-typedef struct exec_answer {
-    bool compiled;
-    kiln_key key;
-    uint64_t took_ns, saved_ns;
-} exec_answer;
-
 /* Makes the recording's use `index` for `target`, by a worker that has nothing to do or a new one:
  * with the compiler by which it has the key `wanted` (NULL: any), else with the newest. As
  * kiln_recording_compile; KILN_E_COMPILE with the log; KILN_E_UNAVAILABLE: this installation lacks
@@ -30,7 +22,7 @@ typedef struct exec_answer {
  * KILN_E_INTERNAL: the compiler killed its worker, or that says what it must not. May be called
  * side by side. */
 kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t index,
-                              const kiln_key *wanted, const char *target, exec_answer *out_answer,
+                              const kiln_key *wanted, const char *target, kn_replay_answer *out,
                               kiln_diag *diag);
 
 #endif

@@ -12,7 +12,7 @@
 kiln_status scratch_make(cli_pool *pool, const char **out_path, kiln_diag *diag)
 {
     const char *parent = getenv("TMPDIR");
-    char *path = pool_format(pool, "%s/kiln-ship-XXXXXX",
+    char *path = pool_format(pool, "%s/kiln-XXXXXX",
                              parent != NULL && parent[0] == '/' ? parent : "/tmp");
     *out_path = NULL;
     if (path == NULL) {

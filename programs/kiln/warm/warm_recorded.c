@@ -299,7 +299,7 @@ static void compare_keys(const cli_target *target, warm_item *item, const kiln_k
 static kiln_status make_by_call(warm_recorded *recorded, const cli_target *target, warm_item *item,
                                 warm_pack *pack, kiln_diag *diag)
 {
-    exec_answer answer;
+    kn_replay_answer answer;
     const bool same = strcmp(target->name, item->use->target) == 0;
     kiln_status status =
         exec_helpers_call(recorded->helpers, item->name, item->use_index,

@@ -105,14 +105,14 @@ void exec_helpers_destroy(exec_helpers *helpers)
 }
 
 kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t index,
-                              const kiln_key *wanted, const char *target, exec_answer *out_answer,
+                              const kiln_key *wanted, const char *target, kn_replay_answer *out,
                               kiln_diag *diag)
 {
     (void)helpers;
     (void)index;
     (void)wanted;
     (void)target;
-    *out_answer = (exec_answer){.compiled = false};
+    *out = (kn_replay_answer){.diag = KILN_DIAG_INIT};
     return refuse_here(diag, name);
 }
 
