@@ -22,7 +22,7 @@ typedef struct worker {
     kiln_recording *recording;
     int back;
     struct {
-        bool tried;
+        bool tried, oldest;
         create_fn *create; /* NULL: there is no such library */
     } kinds[KN_LIBRARIES]; /* by what a program called */
 } worker;
@@ -74,6 +74,7 @@ static kiln_status find_library(worker *one, const kn_replay_call *call, create_
     const kn_library *row = &kn_libraries[call->library];
     if (!one->kinds[call->library].tried) {
         one->kinds[call->library].create = open_library(row, one->back);
+        one->kinds[call->library].oldest = open_library(row, one->back + 1) == NULL;
         one->kinds[call->library].tried = true;
     }
     *out_create = one->kinds[call->library].create;
@@ -186,12 +187,14 @@ static kiln_status make_program(create_fn *create, const kn_replay_call *call,
     return status;
 }
 
-static kiln_status replay_use(worker *one, size_t index, const char *target, const kiln_key *wanted,
-                              kn_rtc_made *made, kiln_diag *diag)
+static kiln_status replay_use(worker *one, const kn_replay_question *question, kn_rtc_made *made,
+                              kn_replay_answer *answer)
 {
     kn_replay_call call;
     create_fn *create = NULL;
-    kiln_status status = kn_replay_call_init(&call, one->recording, index, target, diag);
+    kiln_diag *diag = &answer->diag;
+    kiln_status status =
+        kn_replay_call_init(&call, one->recording, question->index, question->target, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -200,7 +203,10 @@ static kiln_status replay_use(worker *one, size_t index, const char *target, con
         status = enter_folder(&call, diag);
     }
     if (status == KILN_OK) {
-        status = make_program(create, &call, wanted, made, diag);
+        answer->oldest = one->kinds[call.library].oldest;
+        const bool only = one->back == 0 && answer->oldest;
+        status = make_program(create, &call, question->is_bound && !only ? &question->wanted : NULL,
+                              made, diag);
     }
     kn_replay_call_deinit(&call);
     return status;
@@ -212,9 +218,7 @@ static bool answer_question(worker *one, const kn_replay_question *question, FIL
 {
     kn_rtc_made made = {.outcome = KN_OUTCOME_NONE};
     kn_replay_answer answer = {.diag = KILN_DIAG_INIT};
-    const kiln_status status =
-        replay_use(one, question->index, question->target,
-                   question->is_bound ? &question->wanted : NULL, &made, &answer.diag);
+    const kiln_status status = replay_use(one, question, &made, &answer);
     answer.diag.status = status;
     answer.other = made.outcome == KN_OUTCOME_REFUSED;
     answer.compiled = made.outcome == KN_OUTCOME_STORED;

@@ -13,7 +13,8 @@
 typedef struct kn_replay_question {
     size_t index; /* of the recording's use */
     char target[256];
-    bool is_bound;   /* another key than this one is not compiled */
+    bool is_bound; /* another key than this one is not compiled where an older compiler, or a newer
+                      one, may have it */
     kiln_key wanted; /* zeros if it is not */
 } kn_replay_question;
 
@@ -21,6 +22,7 @@ typedef struct kn_replay_answer {
     kiln_diag diag; /* how it ended; log_length bytes of its log follow. KILN_E_UNAVAILABLE: there
                        is no such compiler */
     bool other;     /* it has another key here, and was not compiled */
+    bool oldest;    /* there is no older compiler */
     bool compiled;  /* else it was cached */
     kiln_key key;
     uint64_t took_ns, saved_ns;

@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { HELPERS_MAX = 1024, LOG_MAX = 16 << 20, VERSIONS_MAX = 8 };
+enum { HELPERS_MAX = 1024, LOG_MAX = 16 << 20 };
 
 typedef struct helper {
     pid_t process;
@@ -286,17 +286,13 @@ kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t in
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, helpers->trouble.fix, name, "%s",
                              helpers->trouble.why);
     }
-    for (int back = 0; wanted != NULL && back < VERSIONS_MAX; back++) {
+    for (int back = 0; wanted != NULL && !out->oldest; back++) {
         question.wanted = *wanted;
         const kiln_status status = ask_version(helpers, back, name, &question, out, diag);
-        if (status == KILN_E_UNAVAILABLE && back > 0) {
-            break; /* there is no older one */
-        }
         if (status != KILN_OK || !out->other) {
             return status;
         }
     }
-    kiln_diag_clear(diag);
     question.is_bound = false;
     return ask_version(helpers, 0, name, &question, out, diag);
 }
