@@ -12,8 +12,8 @@
 kiln_status scratch_make(cli_pool *pool, const char **out_path, kiln_diag *diag)
 {
     const char *parent = getenv("TMPDIR");
-    char *path = pool_format(pool, "%s/kiln-XXXXXX",
-                             parent != NULL && parent[0] == '/' ? parent : "/tmp");
+    char *path =
+        pool_format(pool, "%s/kiln-XXXXXX", parent != NULL && parent[0] == '/' ? parent : "/tmp");
     *out_path = NULL;
     if (path == NULL) {
         return diag_no_memory(diag, "making a temporary directory");
