@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,26 @@ static bool resolve_object(const char *path, char *out, size_t size)
     }
     const char *found = realpath(plain, resolved) != NULL ? resolved : plain;
     return found[0] == '/' && (size_t)snprintf(out, size, "%s", found) < size;
+}
+
+/* The program's file, whose links are read once: `kiln exec` asks for it with each library. */
+static bool resolve_program(char *out, size_t size)
+{
+    enum { UNKNOWN, BEING_NOTED, KNOWN };
+    static char known[PATH_MAX];
+    static atomic_int state;
+    int unknown = UNKNOWN;
+    if (atomic_load_explicit(&state, memory_order_acquire) == KNOWN) {
+        return (size_t)snprintf(out, size, "%s", known) < size;
+    }
+    if (!resolve_object("/proc/self/exe", out, size)) {
+        return false;
+    }
+    if (atomic_compare_exchange_strong(&state, &unknown, BEING_NOTED)) {
+        snprintf(known, sizeof(known), "%s", out);
+        atomic_store_explicit(&state, KNOWN, memory_order_release);
+    }
+    return true;
 }
 
 /* --- RPATH and RUNPATH of a mapped object ----------------------------------------------------- */
@@ -401,9 +422,9 @@ static bool find_self(char *out_path, size_t size, struct stat *out_facts)
         return false;
     }
     /* The command's own name is what it was started by: "kiln", where PATH has it. */
-    return resolve_object(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", out_path,
-                          size) &&
-           stat(out_path, out_facts) == 0;
+    const bool found = map->l_name[0] != '\0' ? resolve_object(map->l_name, out_path, size)
+                                              : resolve_program(out_path, size);
+    return found && stat(out_path, out_facts) == 0;
 }
 
 /* `named`: the variable of the user's. */
@@ -418,7 +439,8 @@ static bool find_library(search *s, const char *named, const void *caller)
     }
     (void)find_object(caller, &called_from);
     if (handle != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL &&
-        directory_of("/proc/self/exe", program.directory, sizeof(program.directory))) {
+        resolve_program(program.directory, sizeof(program.directory)) &&
+        cut_name(program.directory)) {
         read_dynamic(map, &program);
     }
     if (handle != NULL) {
