@@ -62,6 +62,11 @@ static const kn_hiprtc_table *open_real_hiprtc(void)
 
 /* --- the core --------------------------------------------------------------------------------- */
 
+static kn_hiprtc_place find_place(const kn_library *library)
+{
+    return library == &kn_libraries[KN_LIBRARY_hip] ? KN_HIPRTC_INSIDE : KN_HIPRTC_APART;
+}
+
 static void choose_hiprtc_table(void)
 {
     union {
@@ -73,9 +78,8 @@ static void choose_hiprtc_table(void)
         front.path[0] = '\0';
         return;
     }
-    front.about =
-        (kn_hiprtc_real){front.path, KN_SHIM == KN_LIBRARY_hip ? KN_HIPRTC_INSIDE : KN_HIPRTC_APART,
-                         open_real_hiprtc, KN_SHIM_MAJOR};
+    front.about = (kn_hiprtc_real){front.path, find_place(&kn_libraries[KN_SHIM]), open_real_hiprtc,
+                                   KN_SHIM_MAJOR};
     entry.object = kn_enter_core(KN_INTERPOSE_HIPRTC);
     front.table = entry.object != NULL ? entry.function(&front.about) : NULL;
     if (front.table == NULL) {

@@ -15,7 +15,7 @@ from kiln.errors import InvalidError
 
 def _list_languages() -> list[str]:
     """Those that a source may be in."""
-    names = []
+    names: list[str] = []
     while names[-1:] != ["unknown"]:
         names.append(decode(lib.kiln_language_name(len(names) + 1)))
     return [name for name in names[:-1] if name not in ("builtin", "fake")]

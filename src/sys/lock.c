@@ -205,7 +205,8 @@ void kn_lock_file_close(kn_lock_file *file)
         }
         const int fd = own_descriptor(file);
         if (fd >= 0) {
-            if (file->held > 0 && !file->kept) { /* which such a child closes as well when it ends */
+            if (file->held > 0 &&
+                !file->kept) { /* which such a child closes as well when it ends */
                 (void)set_lock(fd, F_UNLCK, 0, 0);
             }
             (void)close(fd);
