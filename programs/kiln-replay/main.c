@@ -1,5 +1,6 @@
-/* kiln-replay RECORDING BACK: a worker of `kiln warm RECORDING` (interpose/replay.h). All of it is
- * in kiln's core. Exit 0, 1 for what it was not asked rightly, 2 where there is no core. */
+/* kiln-replay RECORDING BACK SCRATCH: a worker of `kiln warm RECORDING` (interpose/replay.h). All
+ * of it is in kiln's core. Exit 0, 1 for what it was not asked rightly, 2 where there is no core.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +25,12 @@ int main(int argc, char **argv)
         kn_interpose_replay_fn *function;
     } entry = {kn_enter_core(KN_INTERPOSE_REPLAY)};
     /* What a compiler prints is no answer. */
-    if (argc != 3 || in == NULL || out == NULL || freopen("/dev/null", "r", stdin) == NULL ||
+    if (argc != 4 || in == NULL || out == NULL || freopen("/dev/null", "r", stdin) == NULL ||
         dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         return 1;
     }
     if (entry.object == NULL) {
         return 2;
     }
-    return entry.function(argv[1], (int)strtol(argv[2], NULL, 10), in, out) ? 0 : 1;
+    return entry.function(argv[1], (int)strtol(argv[2], NULL, 10), argv[3], in, out) ? 0 : 1;
 }

@@ -234,11 +234,14 @@ static bool answer_question(worker *one, const kn_replay_question *question, FIL
 }
 
 KILN_API kn_interpose_replay_fn kn_interpose_replay;
-bool kn_interpose_replay(const char *recording, int back, FILE *in, FILE *out)
+bool kn_interpose_replay(const char *recording, int back, const char *scratch, FILE *in, FILE *out)
 {
     worker one = {.back = back};
     kn_replay_question question;
     bool good = kiln_recording_open(recording, &one.recording, NULL) == KILN_OK;
+    if (good) {
+        kn_replay_place(one.recording, scratch);
+    }
     while (good && fread(&question, sizeof(question), 1, in) == 1) {
         good = answer_question(&one, &question, out);
     }

@@ -28,9 +28,10 @@ typedef struct kn_replay_answer {
     uint64_t took_ns, saved_ns;
 } kn_replay_answer;
 
-/* Exported by the core. `back` counts versions back from the newest one that is installed. Ends
- * with the input; false if it fails. Threads: one. */
+/* Exported by the core. `back` counts versions back from the newest one that is installed.
+ * Headers are written below `scratch`. Ends with the input; false if it fails. Threads: one. */
 #define KN_INTERPOSE_REPLAY "kn_interpose_replay"
-typedef bool kn_interpose_replay_fn(const char *recording, int back, FILE *in, FILE *out);
+typedef bool kn_interpose_replay_fn(const char *recording, int back, const char *scratch, FILE *in,
+                                    FILE *out);
 
 #endif

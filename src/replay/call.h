@@ -27,4 +27,7 @@ kiln_status kn_replay_call_init(kn_replay_call *call, kiln_recording *recording,
                                 const char *target, kiln_diag *diag);
 void kn_replay_call_deinit(kn_replay_call *call);
 
+/* Headers are written below `parent`, which outlives the recording. (replay.c) */
+void kn_replay_place(kiln_recording *recording, const char *parent);
+
 #endif

@@ -223,6 +223,11 @@ kiln_status kiln_recording_open(const char *path, kiln_recording **out_recording
     return status;
 }
 
+void kn_replay_place(kiln_recording *recording, const char *parent)
+{
+    recording->scratch.parent = parent;
+}
+
 void kiln_recording_close(kiln_recording *recording)
 {
     if (recording == NULL) {

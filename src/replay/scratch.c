@@ -118,6 +118,7 @@ static void remove_tree(const char *path) // NOLINT(misc-no-recursion)
 void kn_scratch_init(kn_scratch *scratch)
 {
     scratch->root = NULL;
+    scratch->parent = NULL;
     kn_map_init(&scratch->here);
     kn_mutex_init(&scratch->lock);
 }
@@ -125,7 +126,7 @@ void kn_scratch_init(kn_scratch *scratch)
 /* Nobody else's directory: its name is made up here, and it is new. */
 static kiln_status make_root(kn_scratch *scratch, kiln_diag *diag)
 {
-    char *base = kn_paths_temporary();
+    char *base = scratch->parent != NULL ? kn_text_copy(scratch->parent) : kn_paths_temporary();
     kn_strbuf path;
     kn_strbuf_init(&path, 0);
     kn_strbuf_printf(&path, "%s/kiln-replay-%016llx", base != NULL ? base : "",

@@ -14,7 +14,8 @@
 
 typedef struct kn_scratch {
     kn_mutex lock;
-    char *root;  /* NULL: nothing has been written yet */
+    char *root;         /* NULL: nothing has been written yet */
+    const char *parent; /* where it is made; NULL: the directory for temporary files */
     kn_map here; /* files that were looked for where the program had them, and whether they are
                     there */
 } kn_scratch;

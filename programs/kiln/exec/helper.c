@@ -32,7 +32,7 @@ struct exec_helpers {
     host_mutex *mutex;
     const char *program; /* NULL: not found */
     const char *recording;
-    const char *scratch; /* $TMPDIR of the workers: what one leaves that is killed goes with it */
+    const char *scratch; /* of the workers: what one leaves that is killed goes with it */
     char **variables;
     size_t variable_count;
     kiln_diag trouble; /* why there is none */
@@ -110,7 +110,6 @@ kiln_status exec_helpers_create(cli_pool *pool, host_mutex *mutex, const char *c
     helpers->program = pool_format(pool, "%s/kiln-replay", environment.libraries);
     const bool good = helpers->program != NULL && helpers->recording != NULL &&
                       exec_environment_add(&environment, "KILN_CACHE_DIR", cache_root) &&
-                      exec_environment_add(&environment, "TMPDIR", helpers->scratch) &&
                       list_variables(helpers, &environment);
     return good ? KILN_OK : diag_no_memory(diag, "starting a helper");
 }
@@ -145,7 +144,7 @@ static kiln_status spawn_helper(const exec_helpers *helpers, helper *one, int en
 {
     char back[16];
     char *argv[] = {(char *)(uintptr_t)helpers->program, (char *)(uintptr_t)helpers->recording,
-                    back, NULL};
+                    back, (char *)(uintptr_t)helpers->scratch, NULL};
     posix_spawn_file_actions_t actions;
     (void)snprintf(back, sizeof(back), "%d", one->back);
     int error = posix_spawn_file_actions_init(&actions);
