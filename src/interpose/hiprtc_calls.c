@@ -32,18 +32,18 @@ static place places[KN_HIPRTC_PLACES] = {
 
 /* --- one call at a time ----------------------------------------------------------------------- */
 
-/* The lock that ROCm 5 has around these calls tells threads apart only once they have called HIP:
- * it lets all others in at the same time, which LLVM does not stand, and crashes one that waits for
- * a thread that it knows. It knows the thread that loads it, which without kiln is seldom one that
- * compiles. So no two threads come to that lock. Later releases are left alone. */
+/* ROCm 5 has a lock around these calls that is broken. It cannot tell threads apart that have never
+ * called HIP, so it admits them all at once, and LLVM is not thread-safe there. A thread that waits
+ * for one that has called HIP, or has loaded the library, crashes. Without kiln the loading thread
+ * seldom compiles; under kiln it does. So kiln lets one thread in at a time, up to ROCm 6. */
 #define LAST_WITH_LOCK 6
 static struct {
     pthread_once_t once;
     pthread_mutex_t mutex;
 } turns = {.once = PTHREAD_ONCE_INIT};
 
-/* A compile may call hipRTC where a library stands between the two: the thread goes on. In a child
- * the thread that had the turn is not there. */
+/* Recursive: a compile may call hipRTC through a library in between. Made anew in the child of a
+ * fork, which does not have the thread that held it. */
 static void make_mutex(void)
 {
     pthread_mutexattr_t kind;

@@ -32,7 +32,7 @@ struct exec_helpers {
     host_mutex *mutex;
     const char *program; /* NULL: not found */
     const char *recording;
-    const char *scratch; /* of the workers: what one leaves that is killed goes with it */
+    const char *scratch; /* the workers' directory; removes what a killed one leaves */
     char **variables;
     size_t variable_count;
     kiln_diag trouble; /* why there is none */
@@ -42,8 +42,7 @@ struct exec_helpers {
 
 /* --- the environment -------------------------------------------------------------------------- */
 
-/* What is compiled again is not recorded again, at the paths that it has here, and is nobody's
- * report. */
+/* A replayed compile is neither recorded again, with this machine's paths, nor reported. */
 static bool is_left_out(const char *variable)
 {
     return strncmp(variable, "KILN_RECORD=", 12) == 0 ||

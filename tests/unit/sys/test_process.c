@@ -382,7 +382,7 @@ static void want_of_memory_leaves_no_child_and_no_descriptor(void **state)
 
 /* --- tags ------------------------------------------------------------------------------------- */
 
-/* A child that waits to be killed, and its tag, which the child itself was asked for. */
+/* Starts a child that waits to be killed. *out_tag: its tag, as the child itself reports it. */
 static pid_t start_child(void (*wait)(void), uint32_t *out_tag)
 {
     int ends[2];
