@@ -19,6 +19,7 @@
 
 static kiln_cache *cache_now;
 static kn_header_memo *headers_now;
+static pthread_mutex_t origin_lock = PTHREAD_MUTEX_INITIALIZER;
 static char origin_now[16];
 
 static struct {
@@ -40,7 +41,9 @@ kn_header_memo *kn_session_headers(void)
 
 void kn_session_report(const kn_session_event *event)
 {
+    assert_int_equal(pthread_mutex_lock(&origin_lock), 0);
     kn_text_put(origin_now, sizeof(origin_now), event->origin);
+    assert_int_equal(pthread_mutex_unlock(&origin_lock), 0);
 }
 
 static int create_real(void **program, const char *source, const char *name, int header_count,
