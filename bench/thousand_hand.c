@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cuda/types.h"
+#include "apis/cuda/backend/types.h"
 #include "bench/thousand.h"
 
 #define OPENCL(X)                                                                                  \

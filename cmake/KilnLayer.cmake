@@ -12,7 +12,7 @@ function(kiln_layer name)
         target_compile_options(kn_${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/src/base/banned.h)
     endif()
     # What backends use must be in reach when they are modules.
-    if(KILN_BACKENDS_AS_MODULES AND name MATCHES "^(base|sys|hal|gpu|compilers)$")
+    if(KILN_BACKENDS_AS_MODULES AND name MATCHES "^(base|sys|hal|gpu|compilers|options_.*)$")
         set_target_properties(kn_${name} PROPERTIES C_VISIBILITY_PRESET default)
         target_compile_options(kn_${name} PRIVATE -fno-semantic-interposition)
     endif()

@@ -17,11 +17,12 @@ GUARD = re.compile(r"^#ifndef (KILN_\w+_H)$", re.M)
 
 
 def guards(header):
-    """The guards that a header may have: its layer and its name, with the directories between or without. A backend
-    is as good as a layer."""
+    """The guards that a header may have: its layer and its name, with the directories between or without. What
+    is of one API has all of them: KILN_OPENCL_LAYER_BUILD_H."""
     *rooms, name = [part.upper() for part in header.relative_to(ROOT / "src").with_suffix("").parts]
-    first = (0, 1) if rooms[0] == "BACKENDS" else (0,)
-    return {"_".join(["KILN", *rooms[i:j], name, "H"]) for i in first for j in range(i + 1, len(rooms) + 1)}
+    if rooms[0] == "APIS":
+        return {"_".join(["KILN", *rooms[1:], name, "H"])}
+    return {"_".join(["KILN", *rooms[:i + 1], name, "H"]) for i in range(len(rooms))}
 
 
 def declarations(text):

@@ -20,7 +20,7 @@ STAGE = re.compile(r"\b(?:kn_stage_|KN_STAGE_AT\()(\w+)\b")
 #: A revision that is not the row's.
 REVISION = re.compile(r"\bkn_stage_\w+,\s*\d")
 MEMBER = re.compile(r'\.stage = ("[^"]*"|\w+)')
-WRITTEN_OUT = "src/backends/fake/"
+WRITTEN_OUT = "src/apis/fake/backend/"
 
 
 def arguments(text, start):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# new_backend.sh NAME [TREE]: starts a backend: clones src/backends/fake to src/backends/NAME under its new
+# new_backend.sh NAME [TREE]: starts a backend: clones src/apis/fake/backend to src/apis/NAME/backend under its new
 # name, adds it to the list of backends, and begins its list of expectations. The clone compiles, runs and
 # passes the conformance suite as it is (tests/conformance/clone proves it); replace it file by file.
 set -eu
@@ -12,9 +12,9 @@ case $name in
     exit 2
     ;;
 esac
-from=$tree/src/backends/fake
-to=$tree/src/backends/$name
-list=$tree/src/backends/CMakeLists.txt
+from=$tree/src/apis/fake/backend
+to=$tree/src/apis/$name/backend
+list=$tree/src/apis/CMakeLists.txt
 if [ -e "$to" ]; then
     echo "$0: $to is there already" >&2
     exit 1
@@ -36,5 +36,5 @@ grep -q "^set(backends.* $name" "$list" || {
 }
 echo "# What the $name backend is known not to do: \"test: reason\", one a line." \
     >"$tree/tests/conformance/expect/$name.txt"
-echo "src/backends/$name is a working copy of the fake backend. Next: read its README.md, take faults.c out,"
+echo "src/apis/$name/backend is a working copy of the fake backend. Next: read its README.md, take faults.c out,"
 echo "replace probe.c, and run: ninja && tests/conformance/conformance $name"

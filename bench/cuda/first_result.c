@@ -15,7 +15,7 @@
 
 #include <kiln/kiln.h>
 
-#include "backends/cuda/instance.h"
+#include "apis/cuda/backend/instance.h"
 #include "bench/bench.h"
 
 enum { COUNT = 256 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/types.h"
+#include "apis/cuda/backend/types.h"
 #include "bench/bench.h"
 #include "bench/process/by_hand.h"
 #include "bench/warm.h"

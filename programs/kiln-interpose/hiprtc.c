@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "apis/hip/shim/hiprtc_api.h"
 #include "enter.h"
 #include "find.h"
-#include "interpose/hiprtc_api.h"
 #include "interpose/uncancelled.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -37,7 +37,7 @@ static void bind_hiprtc_symbol(void *library, const char *name, void *member)
 static void bind_hiprtc(void *library)
 {
 #define X(name, parameters, arguments) bind_hiprtc_symbol(library, #name, &front.real.name);
-#include "interpose/hiprtc_calls.def"
+#include "apis/hip/shim/hiprtc_calls.def"
 #undef X
     bind_hiprtc_symbol(library, "hiprtcGetErrorString", &front.real.hiprtcGetErrorString);
 }
@@ -104,7 +104,7 @@ static const kn_hiprtc_table *use_hiprtc_table(const void *caller)
         const kn_hiprtc_table *table = use_hiprtc_table(__builtin_return_address(0));              \
         return table != NULL && table->name != NULL ? table->name arguments : NO_LIBRARY;          \
     }
-#include "interpose/hiprtc_calls.def"
+#include "apis/hip/shim/hiprtc_calls.def"
 #undef X
 
 EXPORT const char *hiprtcGetErrorString(hiprtcResult result);

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apis/cuda/shim/jitlink_api.h"
 #include "enter.h"
 #include "find.h"
 #include "forward.h"
-#include "interpose/jitlink_api.h"
 #include "interpose/uncancelled.h"
 
 #define EXPORT __attribute__((visibility("default")))

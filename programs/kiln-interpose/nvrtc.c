@@ -8,10 +8,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "apis/cuda/shim/nvrtc_api.h"
 #include "enter.h"
 #include "find.h"
 #include "forward.h"
-#include "interpose/nvrtc_api.h"
 #include "interpose/uncancelled.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -45,7 +45,7 @@ static void bind_symbol(void *library, const char *name, void *member)
 static void bind_real(void *library)
 {
 #define X(first, last, name, parameters, arguments) bind_symbol(library, #name, &front.real.name);
-#include "interpose/nvrtc_calls.def"
+#include "apis/cuda/shim/nvrtc_calls.def"
 #undef X
     bind_symbol(library, "nvrtcGetErrorString", &front.real.nvrtcGetErrorString);
     bind_symbol(library, "__nvrtcCPEx", &front.encrypted);
@@ -114,7 +114,7 @@ static const kn_nvrtc_table *use_table(const void *caller)
         const kn_nvrtc_table *table = use_table(__builtin_return_address(0));                      \
         return table != NULL && table->name != NULL ? table->name arguments : lacks_function();    \
     }
-#include "interpose/nvrtc_calls.def"
+#include "apis/cuda/shim/nvrtc_calls.def"
 #undef X
 
 EXPORT const char *nvrtcGetErrorString(nvrtcResult result);

@@ -9,9 +9,9 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "apis/cuda/shim/ptxas.h"
 #include "enter.h"
 #include "find_tool.h"
-#include "interpose/ptxas.h"
 
 enum { EXIT_NOT_FOUND = 127 };
 

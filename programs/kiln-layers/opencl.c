@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apis/opencl/layer/api.h"
 #include "kiln-interpose/enter.h"
-#include "layers/opencl/api.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define LAYER_NAME "kiln"
@@ -63,7 +63,7 @@ static const kn_cl_calls *use_core(const char *name)
         const kn_cl_calls *core = use_core(#name);                                                 \
         return core != NULL ? core->name arguments : layer.target.name arguments;                  \
     }
-#include "layers/opencl/calls.def"
+#include "apis/opencl/layer/calls.def"
 #undef X
 
 /* --- programs that keep binaries -------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static cl_int init_layer(cl_uint entries, const cl_icd_dispatch *target, cl_uint
     if (layer.target.name != NULL) {                                                               \
         layer.own.name = front_##name;                                                             \
     }
-#include "layers/opencl/calls.def"
+#include "apis/opencl/layer/calls.def"
 #undef X
     const char *report = getenv("KILN_EXEC_REPORT");
     if (layer.target.clCreateProgramWithBinary != NULL && report != NULL && report[0] == '/') {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apis/vulkan/layer/api.h"
 #include "kiln-interpose/enter.h"
-#include "layers/vulkan/api.h"
 
 #include <vulkan/vk_layer.h>
 
@@ -37,7 +37,7 @@ typedef struct layer_instance {
 /* A device's functions that the layer stands in for: the core's, or those below. */
 typedef struct layer_calls {
 #define X(result, name, parameters, arguments) PFN_##name name;
-#include "layers/vulkan/calls.def"
+#include "apis/vulkan/layer/calls.def"
 #undef X
 } layer_calls;
 
@@ -278,7 +278,7 @@ static void open_core_device(layer_device *device)
     if (device->has_core && device->calls.name != NULL) {                                          \
         device->calls.name = (PFN_##name)core->find(#name);                                        \
     }
-#include "layers/vulkan/calls.def"
+#include "apis/vulkan/layer/calls.def"
 #undef X
 }
 
@@ -368,7 +368,7 @@ static void VKAPI_CALL layer_vkDestroyDevice(VkDevice device,
     {                                                                                              \
         RETURN_##result use_device(device)->name arguments;                                        \
     }
-#include "layers/vulkan/calls.def"
+#include "apis/vulkan/layer/calls.def"
 #undef X
 
 /* --- what a loader calls ---------------------------------------------------------------------- */
@@ -410,7 +410,7 @@ static PFN_vkVoidFunction find_any_device_call(const char *name)
 {
     static const own_call calls[] = {
 #define X(result, name, parameters, arguments) {#name, (PFN_vkVoidFunction)any_##name},
-#include "layers/vulkan/calls.def"
+#include "apis/vulkan/layer/calls.def"
 #undef X
     };
     return find_own(calls, sizeof(calls) / sizeof(*calls), name);

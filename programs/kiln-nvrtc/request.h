@@ -1,8 +1,9 @@
 /* What kiln-nvrtc is asked, as it lies in the request's bytes; and its parts.
  *
  * Request and answer are lists of frames: a letter, a length (u32, little-endian) and that many
- * bytes; text has a NUL after it that the length does not count. src/backends/cuda/helper.c is the
- * other side. Request: V version "1", S source, N its name, O option, E name expression, K what is
+ * bytes; text has a NUL after it that the length does not count.
+ * src/apis/cuda/backend/helper.c is the other side.
+ * Request: V version "1", S source, N its name, O option, E name expression, K what is
  * wanted (c CUBIN, p PTX, l LTO IR); P path of the precompiled header without its ending, T length
  * of the leading directives (decimal), F a file that the header is made of (four u64: size, mtime,
  * ctime, inode; then the path; size UINT64_MAX: nothing may be there).

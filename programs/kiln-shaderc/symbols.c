@@ -13,7 +13,7 @@ static const struct {
     any_function *function;
 } rows[] = {
 #define X(since, need, ret, name, args) {#name, (any_function *)name},
-#include "backends/vulkan/shaderc.def"
+#include "apis/vulkan/backend/shaderc.def"
 };
 
 any_function *kiln_shaderc_symbol(const char *name)

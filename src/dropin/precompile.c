@@ -7,16 +7,16 @@
 #include <kiln/unstable/compile.h>
 #include <kiln/unstable/explain.h>
 
-#include "backends/opencl/program.h"
+#include "apis/opencl/backend/program.h"
+#include "apis/opencl/dropin/assemble.h"
+#include "apis/opencl/dropin/frontend.h"
+#include "apis/opencl/dropin/make.h"
 #include "base/diag.h"
 #include "base/stages.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/plan.h"
 #include "core/walk/program_kernels.h"
-#include "dropin/opencl_assemble.h"
-#include "dropin/opencl_frontend.h"
-#include "dropin/opencl_make.h"
 #include "dropin/precompile.h"
 #include "sized/sized.h"
 #include "sys/clock.h"

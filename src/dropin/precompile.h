@@ -3,7 +3,7 @@
 #ifndef KILN_DROPIN_PRECOMPILE_H
 #define KILN_DROPIN_PRECOMPILE_H
 
-#include "dropin/opencl_wish.h"
+#include "apis/opencl/dropin/wish.h"
 #include "kiln/program.h"
 
 /* Whose call it was, and so whose entry is made. */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apis/cuda/options/nvrtc_options.h"
+#include "apis/hip/options/hiprtc_options.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "compilers/hiprtc_options.h"
-#include "compilers/nvrtc_options.h"
 
 static const char replaying[] = "replaying a program's calls";
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opencl/options.h"
-#include "backends/opencl/program.h"
+#include "apis/opencl/backend/options.h"
+#include "apis/opencl/backend/program.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"

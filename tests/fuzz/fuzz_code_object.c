@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "backends/hip/code_object.h"
+#include "apis/hip/backend/code_object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opengl/container.h"
+#include "apis/opengl/backend/container.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "dropin/opencl_answers.h"
+#include "apis/opencl/dropin/answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apis/opencl/layer/handles.h"
 #include "base/strbuf.h"
-#include "layers/opencl/handles.h"
 #include "support/strictcl/session.h"
 #include "support/strictcl/strictcl.h"
 
@@ -401,7 +401,7 @@ static void enter_layer(cl_icd_dispatch *table)
     if (table->name != NULL) {                                                                     \
         table->name = calls->name;                                                                 \
     }
-#include "layers/opencl/calls.def"
+#include "apis/opencl/layer/calls.def"
 #undef X
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dropin/vulkan_data.h"
-#include "layers/vulkan/contents.h"
+#include "apis/vulkan/dropin/data.h"
+#include "apis/vulkan/layer/contents.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

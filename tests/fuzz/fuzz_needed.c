@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cpu/object.h"
+#include "apis/cpu/backend/object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

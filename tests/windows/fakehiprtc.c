@@ -9,7 +9,7 @@
 #include <string.h>
 #include <windows.h>
 
-#include "backends/hip/processor.h"
+#include "apis/hip/backend/processor.h"
 
 #define EXPORT __declspec(dllexport)
 

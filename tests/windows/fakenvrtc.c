@@ -8,7 +8,7 @@
 #include <string.h>
 #include <windows.h>
 
-#include "backends/cuda/types.h"
+#include "apis/cuda/backend/types.h"
 
 #define EXPORT __declspec(dllexport)
 

@@ -1,7 +1,7 @@
 /* Where hipRTC and HIP's runtime are looked for under Windows, and which of several is taken. */
 #include <string.h>
 
-#include "backends/hip/instance.h"
+#include "apis/hip/backend/instance.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 #include "sys/file.h"

@@ -383,7 +383,7 @@ typedef struct kiln_probe_basis {
 typedef struct kiln_backend {
     uint32_t abi;
     size_t size;
-    const char *name;    /* lower case, a directory of src/backends */
+    const char *name;    /* lower case, a directory of src/apis */
     const char *summary; /* one line for `kiln devices` */
     uint32_t caps;
     const kiln_compiler_ops *compiler;

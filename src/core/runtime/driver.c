@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/list.h"
+#include "apis/list.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/memo.h"

@@ -27,7 +27,7 @@
  * once, first of all when the cache is destroyed, in this order; it may use the cache and the
  * companions after it, and frees its own. */
 typedef enum kn_companion_kind {
-    KN_COMPANION_KEPT,      /* dropin/opencl_kept.c */
+    KN_COMPANION_KEPT,      /* apis/opencl/dropin/kept.c */
     KN_COMPANION_COMPILERS, /* dropin/rtc_compilers.c */
     KN_COMPANION_RECORDER,  /* record/recorder.c */
     KN_COMPANIONS,

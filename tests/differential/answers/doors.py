@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""doors.py nvrtc|hiprtc TABLES KILN LIBEXEC LIBRARY [FAKE] [--all]: each option and variable of src/compilers' tables through all ways
+"""doors.py nvrtc|hiprtc TABLES KILN LIBEXEC LIBRARY [FAKE] [--all]: each option and variable of src's tables through all ways
 by which kiln serves the compiler: its runtime, the drop-in call, the library of `kiln exec`, and a replay of what that recorded. They
 must agree whether a compile has the same key as one without the option, another, or bypasses the cache. The compiler is an installed
 one; of NVRTC also the fake one that is named, which is slower and gets fewer. Without --all each option in one of its spellings, by the seed that
@@ -296,7 +296,7 @@ class Suite:
     def rows(self):
         """Options that stay in force in their process come last, as what is refused may end a compiler."""
         family = self.family
-        table = family.row.findall((Path(self.tables) / f"{family.name}_options.def").read_text())
+        table = family.row.findall(next(Path(self.tables).rglob(f"{family.name}_options.def")).read_text())
         if len(table) < family.most:
             sys.exit(f"only {len(table)} rows were read")
         draw = random.Random(self.seed)
@@ -366,7 +366,7 @@ def check_replay(suite, full, found):
 def check_variables(suite):
     """What is keyed makes another key; all others bypass."""
     family, base = suite.family, [[suite.family.options([], ""), ""]]
-    names = re.findall(VARIABLE.format(family.name.upper()), (Path(suite.tables) / "variables.def").read_text(), re.M)
+    names = re.findall(VARIABLE.format(family.name.upper()), (Path(suite.tables) / "compilers/variables.def").read_text(), re.M)
     if len(names) < 8:
         sys.exit(f"only {len(names)} variables were read")
     for name, use in names:

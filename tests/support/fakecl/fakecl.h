@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "backends/opencl/symbols.h"
+#include "apis/opencl/backend/symbols.h"
 
 #define FAKECL_KERNELS 80
 #define FAKECL_NAMES 1024

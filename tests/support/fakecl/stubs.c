@@ -1,7 +1,7 @@
 /* Every symbol of the OpenCL backend's table, each a weak function that does nothing, so that a
  * fake library has them all. Made from the same table, against Khronos' own prototypes: a row that
  * does not agree with them does not compile. */
-#include "backends/opencl/symbols.h"
+#include "apis/opencl/backend/symbols.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -30,4 +30,4 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context
 #define ROW_210(result, name, args) DEFINE(result, name, args)
 #endif
 #define X(since, need, result, name, args) ROW_##since(result, name, args)
-#include "backends/opencl/opencl.def"
+#include "apis/opencl/backend/opencl.def"

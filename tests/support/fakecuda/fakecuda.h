@@ -2,7 +2,7 @@
 #ifndef KILN_TESTS_FAKECUDA_H
 #define KILN_TESTS_FAKECUDA_H
 
-#include "backends/cuda/types.h"
+#include "apis/cuda/backend/types.h"
 
 /* fakehip.c has these calls inside it, under names of its own. */
 #ifdef FAKE_INSIDE

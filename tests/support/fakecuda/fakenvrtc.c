@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/types.h"
+#include "apis/cuda/backend/types.h"
 
 #include "support/fakecuda/hostcc.h"
 #include "support/lies.h"

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "backends/hip/processor.h"
+#include "apis/hip/backend/processor.h"
 #include "base/checked.h"
 #include "support/fakecuda/hostcc.h"
 #include "support/lies.h"

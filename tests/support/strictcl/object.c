@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opencl/symbols.h"
+#include "apis/opencl/backend/symbols.h"
 
 struct _cl_device_id {
     unsigned number;
@@ -374,7 +374,7 @@ static void make_table(void)
     if (table.name == NULL) {                                                                      \
         memcpy((void *)&table.name, (const void *)&rest, sizeof(rest));                            \
     }
-#include "backends/opencl/opencl.def"
+#include "apis/opencl/backend/opencl.def"
 #undef X
 }
 

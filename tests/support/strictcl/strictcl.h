@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "layers/opencl/api.h"
+#include "apis/opencl/layer/api.h"
 
 #define STRICTCL_DEVICES 2u
 

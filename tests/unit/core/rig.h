@@ -5,7 +5,7 @@
 
 #include <kiln/kiln.h>
 
-#include "backends/fake/fake.h"
+#include "apis/fake/backend/fake.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/program.h"
 #include "support/cmocka.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "dropin/opencl_budget.h"
+#include "apis/opencl/dropin/budget.h"
 
 #define MS 1000000ull
 #define START (1000000 * MS)

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/symbols.h"
+#include "apis/opencl/backend/symbols.h"
+#include "apis/opencl/dropin/kept.h"
 #include "base/strbuf.h"
-#include "dropin/opencl_kept.h"
 #include "kiln/opencl.h"
 #include "kiln/unstable/admin.h"
 #include "support/counters.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "dropin/opencl_request.h"
+#include "apis/opencl/dropin/request.h"
 #include "support/tmpdir.h"
 
 static struct {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/symbols.h"
+#include "apis/opencl/backend/symbols.h"
 #include "kiln/opencl.h"
 #include "support/counters.h"
 #include "support/skip.h"

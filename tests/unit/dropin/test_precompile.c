@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/symbols.h"
+#include "apis/opencl/backend/symbols.h"
 #include "kiln/cuda.h"
 #include "kiln/hip.h"
 #include "kiln/opencl.h"

@@ -1,7 +1,7 @@
 /* The registry and the check of tables: what is refused, and whether it is named. */
 #include <string.h>
 
-#include "backends/fake/fake.h"
+#include "apis/fake/backend/fake.h"
 #include "hal/registry.h"
 #include "support/cmocka.h"
 

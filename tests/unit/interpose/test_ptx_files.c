@@ -1,5 +1,5 @@
 /* .file directives of PTX, and the times that ptxas writes of the files. */
-#include "interpose/ptx_files.h"
+#include "apis/cuda/shim/ptx_files.h"
 
 #include <fcntl.h>
 #include <stdio.h>

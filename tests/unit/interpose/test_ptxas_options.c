@@ -1,6 +1,6 @@
 /* Command lines of ptxas: what is followed, and what is the real one's. That ptxas reads them in
  * the same way is what tests/interpose/ptxas.py is for. */
-#include "compilers/ptxas_options.h"
+#include "apis/cuda/options/ptxas_options.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dropin/opencl_kept.h"
+#include "apis/opencl/dropin/kept.h"
+#include "apis/opencl/layer/build.h"
 #include "interpose/session.h"
 #include "key/recipe.h"
-#include "layers/opencl/build.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 #include "support/cmocka.h"

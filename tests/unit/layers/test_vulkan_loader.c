@@ -157,7 +157,7 @@ static VkDevice make_device(VkInstance instance, const char *extension)
 /* A device's functions as a program has them, or as a layer above that asks the instance. */
 typedef struct device_calls {
 #define X(result, name, parameters, arguments) PFN_##name name;
-#include "layers/vulkan/calls.def"
+#include "apis/vulkan/layer/calls.def"
 #undef X
 } device_calls;
 
@@ -165,7 +165,7 @@ static device_calls ask_instance(VkInstance instance)
 {
     device_calls calls;
 #define X(result, name, parameters, arguments) calls.name = OF_INSTANCE(instance, name);
-#include "layers/vulkan/calls.def"
+#include "apis/vulkan/layer/calls.def"
 #undef X
     return calls;
 }
@@ -175,7 +175,7 @@ static device_calls ask_device(VkDevice device)
     device_calls calls;
 #define X(result, name, parameters, arguments)                                                     \
     calls.name = (PFN_##name)layer.pfnGetDeviceProcAddr(device, #name);
-#include "layers/vulkan/calls.def"
+#include "apis/vulkan/layer/calls.def"
 #undef X
     return calls;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apis/vulkan/layer/api.h"
 #include "kiln/cache.h"
-#include "layers/vulkan/api.h"
 #include "support/cmocka.h"
 #include "support/counters.h"
 #include "support/fakeicd/pipelines.h"

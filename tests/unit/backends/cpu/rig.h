@@ -10,7 +10,7 @@
 #include "kiln/cpu.h"
 #include "kiln/sys/backend.h"
 
-#include "backends/cpu/instance.h"
+#include "apis/cpu/backend/instance.h"
 #include "hal/artifact.h"
 
 /* What one memo holds; shared by rigs that play processes one after the other. */

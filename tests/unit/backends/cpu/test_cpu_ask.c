@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "backends/cpu/toolchain.h"
+#include "apis/cpu/backend/toolchain.h"
 #include "base/text.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "backends/cpu/compiler.h"
-#include "backends/cpu/object.h"
-#include "backends/cpu/target.h"
+#include "apis/cpu/backend/compiler.h"
+#include "apis/cpu/backend/object.h"
+#include "apis/cpu/backend/target.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "support/tmpdir.h"

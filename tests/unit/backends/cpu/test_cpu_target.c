@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "backends/cpu/target.h"
+#include "apis/cpu/backend/target.h"
 #include "unit/backends/cpu/rig.h"
 
 static const kn_processor big = {.architecture = KN_ARCH_X86_64,

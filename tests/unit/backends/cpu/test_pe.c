@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/pe.h"
+#include "apis/cpu/backend/pe.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "support/cmocka.h"

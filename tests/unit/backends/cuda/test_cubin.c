@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/cubin.h"
+#include "apis/cuda/backend/cubin.h"
 #include "base/checked.h"
 #include "support/cmocka.h"
 

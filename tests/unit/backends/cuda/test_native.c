@@ -4,7 +4,7 @@
 
 #include <kiln/unstable/native.h>
 
-#include "backends/cuda/types.h"
+#include "apis/cuda/backend/types.h"
 #include "unit/backends/cuda/world.h"
 
 /* The driver as another library in this process has it. */

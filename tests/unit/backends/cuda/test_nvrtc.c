@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/cuda/cubin.h"
-#include "backends/cuda/instance.h"
+#include "apis/cuda/backend/cubin.h"
+#include "apis/cuda/backend/instance.h"
 #include "support/counters.h"
 #include "support/skip.h"
 #include "unit/backends/cuda/world.h"

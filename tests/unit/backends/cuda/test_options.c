@@ -2,7 +2,7 @@
  * what changes the search for headers. */
 #include <string.h>
 
-#include "compilers/nvrtc_options.h"
+#include "apis/cuda/options/nvrtc_options.h"
 #include "support/cmocka.h"
 
 #define MOST 4

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cuda/instance.h"
+#include "apis/cuda/backend/instance.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"

@@ -3,7 +3,7 @@
  * a lock, in whatever order they come. */
 #include <stdatomic.h>
 
-#include "backends/cuda/instance.h"
+#include "apis/cuda/backend/instance.h"
 #include "hal/artifact.h"
 #include "sys/thread.h"
 #include "unit/backends/cuda/world.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/hip/code_object.h"
+#include "apis/hip/backend/code_object.h"
 #include "base/checked.h"
 #include "support/cmocka.h"
 

@@ -4,7 +4,7 @@
 
 #include <kiln/unstable/native.h>
 
-#include "backends/hip/instance.h"
+#include "apis/hip/backend/instance.h"
 
 #define WORLD_BACKEND "hip"
 #include "unit/backends/cuda/world.h"

@@ -5,8 +5,8 @@
 
 #include <kiln/kiln.h>
 
-#include "backends/hip/code_object.h"
-#include "backends/hip/instance.h"
+#include "apis/hip/backend/code_object.h"
+#include "apis/hip/backend/instance.h"
 #include "support/cmocka.h"
 #include "support/counters.h"
 #include "support/skip.h"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/hip/instance.h"
+#include "apis/hip/backend/instance.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 

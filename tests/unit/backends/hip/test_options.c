@@ -1,7 +1,7 @@
 /* hipRTC's options: what reaches for files, what does not, and what is not given at all. */
 #include <string.h>
 
-#include "compilers/hiprtc_options.h"
+#include "apis/hip/options/hiprtc_options.h"
 #include "support/cmocka.h"
 
 #define MOST 4

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/hip/instance.h"
+#include "apis/hip/backend/instance.h"
 #include "hal/artifact.h"
 #include "support/cmocka.h"
 

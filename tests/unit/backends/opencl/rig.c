@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/opencl.h"
+#include "apis/opencl/backend/opencl.h"
 #include "sys/clock.h"
 
 static const kiln_compiler_ops *compiler(void)

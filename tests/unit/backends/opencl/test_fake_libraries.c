@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/opencl.h"
+#include "apis/opencl/backend/opencl.h"
 #include "support/failalloc.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"

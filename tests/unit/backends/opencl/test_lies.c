@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/opencl.h"
+#include "apis/opencl/backend/opencl.h"
 #include "sys/process.h"
 #include "unit/backends/opencl/rig.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/opencl.h"
+#include "apis/opencl/backend/opencl.h"
 #include "kiln/kiln.h"
 #include "kiln/opencl.h"
 #include "support/tmpdir.h"

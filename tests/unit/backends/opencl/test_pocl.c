@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/opencl.h"
-#include "backends/opencl/program.h"
+#include "apis/opencl/backend/opencl.h"
+#include "apis/opencl/backend/program.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/thread.h"

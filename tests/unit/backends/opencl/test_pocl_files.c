@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/opencl.h"
+#include "apis/opencl/backend/opencl.h"
 #include "base/text.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/opencl.h"
+#include "apis/opencl/backend/opencl.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"

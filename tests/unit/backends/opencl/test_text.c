@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "backends/opencl/input.h"
-#include "backends/opencl/opencl.h"
-#include "backends/opencl/options.h"
-#include "backends/opencl/status.h"
+#include "apis/opencl/backend/input.h"
+#include "apis/opencl/backend/opencl.h"
+#include "apis/opencl/backend/options.h"
+#include "apis/opencl/backend/status.h"
 #include "base/checked.h"
 #include "support/tmpdir.h"
 

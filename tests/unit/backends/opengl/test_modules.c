@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opengl/api.h"
+#include "apis/opengl/backend/api.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opengl/container.h"
-#include "backends/opengl/opengl.h"
+#include "apis/opengl/backend/container.h"
+#include "apis/opengl/backend/opengl.h"
 #include "hal/artifact.h"
 #include "support/cmocka.h"
 #include "support/skip.h"

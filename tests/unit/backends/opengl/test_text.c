@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opengl/container.h"
+#include "apis/opengl/backend/container.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 

@@ -11,7 +11,7 @@
 
 #include "kiln/kiln.h"
 
-#include "backends/vulkan/glsl_version.h"
+#include "apis/vulkan/backend/glsl_version.h"
 #include "support/tmpdir.h"
 
 typedef struct sample {

@@ -1,10 +1,10 @@
 /* The memory pool on a driver that gives memory and keeps count of it. */
-#include "backends/vulkan/pool.h"
+#include "apis/vulkan/backend/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/vulkan/instance.h"
+#include "apis/vulkan/backend/instance.h"
 #include "support/cmocka.h"
 #include "support/failalloc.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/vulkan/spirv.h"
+#include "apis/vulkan/backend/spirv.h"
 #include "base/checked.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/vulkan/instance.h"
+#include "apis/vulkan/backend/instance.h"
 #include "base/text.h"
 #include "hal/artifact.h"
 #include "support/cmocka.h"

@@ -1,0 +1,488 @@
+/* Making the key of a program that another program wants built. */
+#include "apis/opencl/dropin/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apis/opencl/backend/options.h"
+#include "apis/opencl/backend/status.h"
+#include "base/diag.h"
+#include "base/stages.h"
+#include "base/text.h"
+#include "core/runtime/memo.h"
+#include "core/runtime/target.h"
+#include "headers/include_scan.h"
+#include "sys/file.h"
+
+static const char building[] = "building an OpenCL program"; /* what fails without memory */
+
+#define SYSTEM_DIRS_MAX 8
+
+static kiln_status describe_device(const kn_opencl_request *request, cl_device_id device,
+                                   kn_opencl_unit *unit, kiln_diag *diag)
+{
+    cl_platform_id platform = NULL;
+    cl_int code = request->api.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id),
+                                               &platform, NULL);
+    if (code != CL_SUCCESS) {
+        return kn_opencl_fail(diag, "querying an OpenCL device", "clGetDeviceInfo", code);
+    }
+    return kn_opencl_unit_init(&request->api, platform, device, unit, diag);
+}
+
+/* `api`: functions to call in the place of the library's; NULL: the library's. */
+static kiln_status open_driver(kn_opencl_request *request, const kn_opencl_api *api,
+                               kiln_diag *diag)
+{
+    kiln_probe_outcome outcome = KILN_PROBE_READY;
+    char path[512];
+    kiln_status status = KILN_OK;
+    if (api != NULL) {
+        request->api = *api;
+    } else {
+        status = kn_opencl_library_open(&request->lib, &request->api, path, sizeof(path), &outcome,
+                                        diag);
+    }
+    return status == KILN_OK
+               ? describe_device(request, request->wish->devices[0], &request->unit, diag)
+               : status;
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static bool is_quoted(kn_span raw)
+{
+    return memchr(raw.data, '"', raw.length) != NULL;
+}
+
+static bool grow_folders(kn_opencl_part *part)
+{
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        char **grown = realloc(part->folders[i], (part->folder_count + 1) * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
+        }
+        part->folders[i] = grown;
+    }
+    return true;
+}
+
+/* A directory as each reading has it. `raw`: with its quotes. */
+static kiln_status add_folder(kn_opencl_part *part, const char *folder, kn_span raw,
+                              kiln_diag *diag)
+{
+    char *names[KN_OPENCL_READINGS] = {kn_text_copy(folder), kn_text_copy_n(raw.data, raw.length),
+                                       kn_text_copy_n(raw.data, raw.length)};
+    bool whole = grow_folders(part);
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        whole = whole && names[i] != NULL;
+    }
+    for (size_t i = 0; i < KN_OPENCL_READINGS && !whole; i++) {
+        free(names[i]);
+    }
+    if (!whole) {
+        return kn_no_memory(diag, building);
+    }
+    for (char *quote = names[2]; (quote = strchr(quote, '"')) != NULL;) {
+        *quote = ' ';
+    }
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        part->folders[i][part->folder_count] = names[i];
+    }
+    part->folder_count++;
+    part->folders_quoted = part->folders_quoted || is_quoted(raw);
+    return KILN_OK;
+}
+
+/* -I directories go to the list; every other token into the key, in its place. */
+static kiln_status read_option(kn_opencl_request *request, kn_opencl_part *part,
+                               const kn_opencl_option *option, kiln_diag *diag)
+{
+    if (option->quoted_before) {
+        kn_text_put(request->bypass, sizeof(request->bypass),
+                    "quotes begin before an include directory, which drivers read differently");
+    }
+    if (option->folder != NULL) {
+        return add_folder(part, option->folder, option->raw_folder, diag);
+    }
+    const char *token = option->token;
+    const char *reason = kn_opencl_option_reason(option->before, token);
+    const char *word = kn_include_scan_words(kn_span_of_text(token));
+    if (reason != NULL) {
+        kn_text_putf(request->bypass, sizeof(request->bypass), "%s: %s", token, reason);
+    } else if (word != NULL) { /* -DWHEN=__TIME__ */
+        kn_text_putf(request->bypass, sizeof(request->bypass), "%s in an option", word);
+    }
+    return kiln_recipe_add_text(request->recipe, "option", token, strlen(token), diag);
+}
+
+/* A token that has quotes is in the key as it stands in the options, too: what one driver takes
+ * off, another refuses or keeps, so the key must distinguish it from the same without them. */
+static kiln_status take_option(kn_opencl_request *request, kn_opencl_part *part,
+                               const kn_opencl_option *option, kiln_diag *diag)
+{
+    kiln_status status = read_option(request, part, option, diag);
+    return status == KILN_OK && is_quoted(option->raw)
+               ? kiln_recipe_add_text(request->recipe, "option.quoted", option->raw.data,
+                                      option->raw.length, diag)
+               : status;
+}
+
+static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    kn_opencl_option option;
+    kn_opencl_option_reader reader;
+    /* PoCL looks into the current directory before the others. */
+    if (request->unit.is_pocl) {
+        status = add_folder(part, ".", kn_span_of_text("."), diag);
+    }
+    kn_opencl_option_reader_init(&reader, part->given->options);
+    while (status == KILN_OK && kn_opencl_option_read(&reader, &option)) {
+        status = take_option(request, part, &option, diag);
+    }
+    if (status == KILN_OK && !kn_opencl_option_reader_ok(&reader)) {
+        status = kn_no_memory(diag, building);
+    }
+    if (reader.odd) {
+        kn_text_put(request->bypass, sizeof(request->bypass),
+                    "the options are quoted in a way that drivers read differently");
+    }
+    kn_opencl_option_reader_deinit(&reader);
+    return status;
+}
+
+/* What the linker gets: every token, quotes and all. */
+static kiln_status read_link_options(kn_opencl_request *request, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    kn_strbuf token;
+    bool odd = false;
+    const char *at = request->wish->link_options;
+    kn_strbuf_init(&token, 0);
+    for (const char *raw = at; status == KILN_OK && kn_opencl_option_next(&at, &token, &odd);
+         raw = at) {
+        raw += strspn(raw, " \t\r\n\v\f");
+        status =
+            kiln_recipe_add_text(request->recipe, "link.option", raw, (size_t)(at - raw), diag);
+        if (strcmp(kn_strbuf_text(&token), "-create-library") == 0) {
+            kn_text_put(request->bypass, sizeof(request->bypass), "it is linked to a library");
+        } else if (kn_opencl_option_reason("", kn_strbuf_text(&token)) != NULL) {
+            kn_text_put(request->bypass, sizeof(request->bypass),
+                        kn_opencl_option_reason("", kn_strbuf_text(&token)));
+        }
+    }
+    kn_strbuf_deinit(&token);
+    if (odd) {
+        kn_text_put(request->bypass, sizeof(request->bypass),
+                    "the linker's options are quoted in a way that drivers read differently");
+    }
+    return status;
+}
+
+/* --- key -------------------------------------------------------------------------------------- */
+
+static kiln_status add_identity(kn_opencl_request *request, const kn_opencl_unit *unit,
+                                kiln_diag *diag)
+{
+    char *modules = NULL;
+    kiln_host host;
+    kn_memo_host(request->cache, &host);
+    kn_identity_sink sink = {request->recipe, diag, KILN_OK};
+    kiln_identity identity = kn_identity_to_recipe(&sink);
+    kiln_status status = kn_opencl_modules_find(&request->api, unit, &modules, diag);
+    if (status == KILN_OK) {
+        kn_opencl_identify_unit(&request->api, unit, modules, &host, &identity);
+        status = sink.status;
+    }
+    free(modules);
+    if (unit->is_pocl && kn_pocl_files_reason() != NULL) {
+        kn_text_put(request->bypass, sizeof(request->bypass), kn_pocl_files_reason());
+    }
+    return status;
+}
+
+/* All devices, in the order in which their binaries lie. */
+static kiln_status add_devices(kn_opencl_request *request, kiln_diag *diag)
+{
+    kiln_status status = add_identity(request, &request->unit, diag);
+    for (size_t i = 1; i < request->wish->device_count && status == KILN_OK; i++) {
+        kn_opencl_unit unit;
+        status = describe_device(request, request->wish->devices[i], &unit, diag);
+        if (status == KILN_OK) {
+            status = kiln_recipe_add_text(request->recipe, "device", unit.info.target,
+                                          strlen(unit.info.target), diag);
+        }
+        if (status == KILN_OK) {
+            status = add_identity(request, &unit, diag);
+        }
+    }
+    return status;
+}
+
+static bool ships_header(void *user, const char *name)
+{
+    (void)user;
+    return kn_opencl_ships_header(NULL, NULL, name);
+}
+
+/* Compilers differ in whether "x.h" in a text without a file is looked for in the current directory
+ * first, and in what quotes around a directory mean. So all ways are followed: `folder` is "." for
+ * the one and NULL for the other. One that cannot be followed may be the driver's. */
+static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *part, size_t reading,
+                                   const char *folder, kiln_diag *diag)
+{
+    const char *system_dirs[SYSTEM_DIRS_MAX];
+    size_t count = 0;
+    while (count < SYSTEM_DIRS_MAX &&
+           (system_dirs[count] = kn_opencl_system_include_dir(NULL, NULL, count)) != NULL) {
+        count++;
+    }
+    kn_closure_request closure = {
+        .source = &part->sources[reading],
+        .folder = folder,
+        .system_dirs = system_dirs,
+        .system_dir_count = count,
+        .search_path_complete = true,
+        .ships_header = ships_header,
+        .cache = request->cache,
+        .first = request->recipe,
+    };
+    kn_closure **found = &part->closures[2 * reading + (folder == NULL)];
+    kiln_status status = kn_closure_find(&closure, found, diag);
+    if (status == KILN_OK && (*found)->bypass) {
+        kn_text_put(request->bypass, sizeof(request->bypass), (*found)->reason);
+    }
+    return status;
+}
+
+static kiln_status add_closures(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
+{
+    const size_t readings = part->folders_quoted ? KN_OPENCL_READINGS : 1;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < readings && status == KILN_OK && request->bypass[0] == '\0'; i++) {
+        status = follow_includes(request, part, i, ".", diag);
+        if (status == KILN_OK && readings == 1 && part->closures[0]->headers == 0) {
+            return status;
+        }
+        if (status == KILN_OK && !request->unit.is_pocl) {
+            status = follow_includes(request, part, i, NULL, diag);
+        }
+    }
+    for (size_t i = 0; i < KN_OPENCL_CLOSURES && status == KILN_OK && request->bypass[0] == '\0';
+         i++) {
+        if (part->closures[i] != NULL) {
+            status = kn_closure_add_to(part->closures[i], request->recipe, diag);
+        }
+    }
+    return status;
+}
+
+/* No file has the name of a header that the program gives. */
+static bool is_only_in_memory(const kn_opencl_part *part, const char *name)
+{
+    kn_file_facts facts;
+    char path[4096];
+    bool clear = kn_file_stat(name, true, &facts, NULL) == KILN_MISS;
+    for (size_t i = 0; i < KN_OPENCL_READINGS * part->folder_count && clear; i++) {
+        const char *folder = part->folders[i / part->folder_count][i % part->folder_count];
+        const int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+        clear = length > 0 && (size_t)length < sizeof(path) &&
+                kn_file_stat(path, true, &facts, NULL) == KILN_MISS;
+    }
+    return clear;
+}
+
+/* Headers that the program gives itself, used or not. Drivers need not agree on which comes first
+ * where a file has the name of one. */
+static kiln_status add_own_headers(kn_opencl_request *request, const kn_opencl_part *part,
+                                   kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < part->given->header_count && status == KILN_OK; i++) {
+        const kiln_header *header = &part->given->headers[i];
+        if (!is_only_in_memory(part, header->name)) {
+            kn_text_putf(request->bypass, sizeof(request->bypass),
+                         "a file is called %s, as a header that the program gives", header->name);
+        }
+        status = kiln_recipe_add_text(request->recipe, "header.name", header->name,
+                                      strlen(header->name), diag);
+        if (status == KILN_OK) {
+            status = kiln_recipe_add_bytes(request->recipe, "header.text", header->text,
+                                           header->length, diag);
+        }
+    }
+    return status;
+}
+
+/* What the text reaches. For the macros that they define the options are looked at, too: line
+ * breaks are blanks between them. */
+static kiln_status add_headers(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
+{
+    char *options = kn_text_copy(part->given->options);
+    if (options == NULL) {
+        return kn_no_memory(diag, building);
+    }
+    kn_text_flatten(options);
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        part->sources[i].include_dirs = (const char *const *)part->folders[i];
+        part->sources[i].include_dir_count = part->folder_count;
+        part->sources[i].options = (const char *const *)&options;
+        part->sources[i].option_count = 1;
+    }
+    kiln_status status = add_own_headers(request, part, diag);
+    if (status == KILN_OK && request->bypass[0] == '\0') {
+        status = add_closures(request, part, diag);
+    }
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        part->sources[i].options = NULL;
+        part->sources[i].option_count = 0;
+    }
+    free(options);
+    return status;
+}
+
+static kiln_status add_texts(kn_opencl_request *request, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < request->wish->text_count && status == KILN_OK; i++) {
+        kn_opencl_part *part = &request->parts[i];
+        status = kiln_recipe_add_bytes(request->recipe, "source", part->given->text,
+                                       part->given->length, diag);
+        if (status == KILN_OK) {
+            status = read_options(request, part, diag);
+        }
+    }
+    return status;
+}
+
+static kiln_status make_key(kn_opencl_request *request, kiln_diag *diag)
+{
+    const kn_opencl_wish *wish = request->wish;
+    const bool many = wish->link || wish->device_count > 1;
+    kiln_status status =
+        kiln_recipe_create(many ? kn_stage_opencl_programs : kn_stage_opencl_program,
+                           KN_REVISION_opencl_program, &request->recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_set_target(request->recipe, request->unit.info.target, diag);
+    }
+    if (status == KILN_OK && many) {
+        status = kiln_recipe_add_u64(request->recipe, "linked", wish->link, diag);
+    }
+    if (status == KILN_OK) {
+        status = add_texts(request, diag);
+    }
+    if (status == KILN_OK) {
+        status = read_link_options(request, diag);
+    }
+    if (status == KILN_OK) {
+        status = add_devices(request, diag);
+    }
+    for (size_t i = 0; i < wish->text_count && status == KILN_OK && request->bypass[0] == '\0';
+         i++) {
+        status = add_headers(request, &request->parts[i], diag);
+    }
+    return status;
+}
+
+static kiln_status make_parts(kn_opencl_request *request, kiln_diag *diag)
+{
+    request->parts = calloc(request->wish->text_count, sizeof(*request->parts));
+    if (request->parts == NULL) {
+        return kn_no_memory(diag, building);
+    }
+    for (size_t i = 0; i < request->wish->text_count; i++) {
+        kn_opencl_part *part = &request->parts[i];
+        part->given = &request->wish->texts[i];
+        part->sources[0] = (kiln_source)KILN_SOURCE_INIT;
+        part->sources[0].language = KILN_LANG_OPENCL_C;
+        part->sources[0].text = part->given->text;
+        part->sources[0].length = part->given->length;
+        part->sources[0].headers = part->given->headers;
+        part->sources[0].header_count = part->given->header_count;
+        part->sources[1] = part->sources[0];
+        part->sources[2] = part->sources[0];
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_opencl_request_init(kn_opencl_request *request, kiln_cache *cache,
+                                   kn_opencl_wish *wish, kiln_diag *diag)
+{
+    return kn_opencl_request_init_under(request, cache, wish, NULL, diag);
+}
+
+kiln_status kn_opencl_request_init_under(kn_opencl_request *request, kiln_cache *cache,
+                                         kn_opencl_wish *wish, const kn_opencl_api *api,
+                                         kiln_diag *diag)
+{
+    *request = (kn_opencl_request){.cache = cache, .wish = kn_opencl_wish_retain(wish)};
+    kiln_status status = make_parts(request, diag);
+    if (status == KILN_OK && cache == NULL) {
+        status = kiln_cache_create(NULL, &request->own_cache, diag);
+        request->cache = request->own_cache;
+    }
+    if (status == KILN_OK) {
+        status = open_driver(request, api, diag);
+    }
+    if (status == KILN_OK) {
+        request->site = (kn_opencl_site){&request->api, wish->context, wish->devices[0]};
+        status = make_key(request, diag);
+    }
+    if (status != KILN_OK) {
+        kn_opencl_request_deinit(request);
+    }
+    return status;
+}
+
+kiln_status kn_opencl_request_mark_layer(kn_opencl_request *request, bool compile_only,
+                                         kiln_diag *diag)
+{
+    const char *form = compile_only ? "compiled" : "built";
+    return kiln_recipe_add_text(request->recipe, "layer", form, strlen(form), diag);
+}
+
+bool kn_opencl_request_still_true(kn_opencl_request *request)
+{
+    bool holds = true;
+    for (size_t i = 0; i < KN_OPENCL_CLOSURES * request->wish->text_count; i++) {
+        kn_closure *closure =
+            request->parts[i / KN_OPENCL_CLOSURES].closures[i % KN_OPENCL_CLOSURES];
+        holds = holds && (closure == NULL || closure->bypass || kn_closure_still_true(closure));
+    }
+    return holds;
+}
+
+void kn_opencl_request_save(kn_opencl_request *request)
+{
+    for (size_t i = 0; i < KN_OPENCL_CLOSURES * request->wish->text_count; i++) {
+        kn_closure *closure =
+            request->parts[i / KN_OPENCL_CLOSURES].closures[i % KN_OPENCL_CLOSURES];
+        if (closure != NULL && !closure->bypass) {
+            kn_closure_save(closure);
+        }
+    }
+}
+
+void kn_opencl_request_deinit(kn_opencl_request *request)
+{
+    for (size_t i = 0; request->parts != NULL && i < request->wish->text_count; i++) {
+        kn_opencl_part *part = &request->parts[i];
+        for (size_t k = 0; k < KN_OPENCL_CLOSURES; k++) {
+            kn_closure_destroy(part->closures[k]);
+        }
+        for (size_t k = 0; k < KN_OPENCL_READINGS; k++) {
+            for (size_t n = 0; n < part->folder_count; n++) {
+                free(part->folders[k][n]);
+            }
+            free(part->folders[k]);
+        }
+    }
+    free(request->parts);
+    kiln_recipe_destroy(request->recipe);
+    kn_dylib_retire(request->lib);
+    kiln_cache_destroy(request->own_cache);
+    kn_opencl_wish_release(request->wish);
+    *request = (kn_opencl_request){0};
+}
