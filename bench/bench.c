@@ -97,7 +97,7 @@ bool bench_self(char *path, size_t size)
     return true;
 }
 
-bool bench_folder(char *path, size_t size)
+bool bench_dir(char *path, size_t size)
 {
     const char *base = getenv("TMPDIR");
     (void)snprintf(path, size, "%s/kiln-bench-XXXXXX", base != NULL ? base : "/tmp");

@@ -32,7 +32,7 @@ size_t bench_child(char *const argv[], double values[BENCH_MAX_VALUES]);
  * removal.
  */
 bool bench_self(char *path, size_t size);
-bool bench_folder(char *path, size_t size);
+bool bench_dir(char *path, size_t size);
 void bench_remove(const char *path);
 
 /* A whole file, malloc'ed; NULL if it is not there or empty. */

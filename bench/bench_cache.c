@@ -143,9 +143,9 @@ int main(int argc, char **argv)
         only = argv[at + 1];
         at += 2;
     }
-    const char *folder = at < argc ? argv[at] : NULL;
-    if ((folder != NULL && setenv("TMPDIR", folder, 1) != 0) || !bench_self(self, sizeof(self)) ||
-        !bench_folder(root, sizeof(root))) {
+    const char *dir = at < argc ? argv[at] : NULL;
+    if ((dir != NULL && setenv("TMPDIR", dir, 1) != 0) || !bench_self(self, sizeof(self)) ||
+        !bench_dir(root, sizeof(root))) {
         fprintf(stderr, "bench_cache: no temporary directory\n");
         return 1;
     }

@@ -85,7 +85,7 @@ static stream matmul(bool large)
 /* --- the program ------------------------------------------------------------------------------ */
 
 static const struct {
-    const char *folder, *ending;
+    const char *dir, *ending;
     kiln_language language;
 } forms[] = {{"cuda", "cu", KILN_LANG_CUDA},
              {"opencl", "cl", KILN_LANG_OPENCL_C},
@@ -121,8 +121,8 @@ static bool build(bed *b, const char *kernels)
     (void)snprintf(include, sizeof(include), "%s/include", kernels);
     for (size_t i = 0; i < FORMS; i++) {
         sources[i] = (kiln_source)KILN_SOURCE_INIT;
-        (void)snprintf(paths[i], sizeof(paths[i]), "%s/%s/%s.%s", kernels, forms[i].folder,
-                       b->s->file, forms[i].ending);
+        (void)snprintf(paths[i], sizeof(paths[i]), "%s/%s/%s.%s", kernels, forms[i].dir, b->s->file,
+                       forms[i].ending);
         entries[i] = forms[i].language == KILN_LANG_GLSL ? "main" : b->s->name;
         sources[i].text = read_text(paths[i], &sources[i].length);
         sources[i].language = forms[i].language;

@@ -211,12 +211,12 @@ static bool hit_lmdb_checked(contest *c, const kiln_key *key)
     return hit_lmdb_then(c, key, true);
 }
 
-static bool make_lmdb(contest *c, const char *folder)
+static bool make_lmdb(contest *c, const char *dir)
 {
     MDB_txn *txn = NULL;
     unsigned char value[VALUE];
     if (mdb_env_create(&c->env) != 0 || mdb_env_set_mapsize(c->env, (size_t)4 << 30) != 0 ||
-        mdb_env_open(c->env, folder, MDB_NOSYNC, 0600) != 0 ||
+        mdb_env_open(c->env, dir, MDB_NOSYNC, 0600) != 0 ||
         mdb_txn_begin(c->env, NULL, 0, &txn) != 0 ||
         mdb_dbi_open(txn, NULL, MDB_CREATE, &c->table) != 0) {
         return false;
@@ -302,14 +302,14 @@ static void measure_open(const char *path, uint32_t count, const char *what)
                  bench_median(&firsts));
 }
 
-static bool run(const char *folder, uint32_t count)
+static bool run(const char *dir, uint32_t count)
 {
     contest c = {.count = count};
     char raw[600], packed[600], plain[600];
     pair *pairs = calloc(count, sizeof *pairs);
-    (void)snprintf(raw, sizeof raw, "%s/raw-%u.kpack", folder, count);
-    (void)snprintf(packed, sizeof packed, "%s/zstd-%u.kpack", folder, count);
-    (void)snprintf(plain, sizeof plain, "%s/bare-%u", folder, count);
+    (void)snprintf(raw, sizeof raw, "%s/raw-%u.kpack", dir, count);
+    (void)snprintf(packed, sizeof packed, "%s/zstd-%u.kpack", dir, count);
+    (void)snprintf(plain, sizeof plain, "%s/bare-%u", dir, count);
     bool good = pairs != NULL && make_pack(raw, count, true, pairs) &&
                 make_pack(packed, count, false, pairs);
     if (good) {
@@ -321,7 +321,7 @@ static bool run(const char *folder, uint32_t count)
     }
 #ifdef HAVE_LMDB
     char lmdb[600];
-    (void)snprintf(lmdb, sizeof lmdb, "%s/lmdb-%u", folder, count);
+    (void)snprintf(lmdb, sizeof lmdb, "%s/lmdb-%u", dir, count);
     good = good && mkdir(lmdb, 0700) == 0 && make_lmdb(&c, lmdb);
 #endif
     good = good && measure_hits(&c);
@@ -343,16 +343,16 @@ int main(int argc, char **argv)
 {
     static const uint32_t counts[] = {10, 1000, 100000};
     const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-    char folder[256];
-    if (!bench_folder(folder, sizeof folder)) {
+    char dir[256];
+    if (!bench_dir(dir, sizeof dir)) {
         return 1;
     }
     bench_print_machine();
     (void)printf("| entries | 4 KB, verified | ns a hit | of bare |\n| --- | --- | --- | --- |\n");
     bool good = true;
     for (size_t i = 0; good && i < (quick ? 2 : 3); i++) {
-        good = run(folder, counts[i]);
+        good = run(dir, counts[i]);
     }
-    bench_remove(folder);
+    bench_remove(dir);
     return good ? 0 : 1;
 }

@@ -16,8 +16,8 @@
 #include <kiln/unstable/tune.h>
 #include <kiln/unstable/warm.h>
 
+#include "core/build/stage_artifact.h"
 #include "core/runtime/runtime.h"
-#include "core/walk/stage_artifact.h"
 
 enum { PROGRAMS = 100, STAGES = 4, ITEMS = 64, SWITCHES = 4000, ROUNDS = 6 };
 
@@ -166,7 +166,7 @@ static bool write_file(const char *path, const void *data, size_t size)
 
 typedef struct exporting {
     kiln_cache *cache;
-    const char *folder;
+    const char *dir;
     int number, stage;
     size_t last_size;
     kiln_diag *diag;
@@ -198,10 +198,10 @@ static kiln_status export_stage(void *user, const kiln_explanation *stage)
     if (status != KILN_OK) {
         return status;
     }
-    (void)snprintf(path, sizeof(path), "%s/%03d.%d.data", e->folder, e->number, e->stage);
+    (void)snprintf(path, sizeof(path), "%s/%03d.%d.data", e->dir, e->number, e->stage);
     bool good = write_file(path, kiln_blob_data(blob), kiln_blob_size(blob));
     if (good) {
-        (void)snprintf(path, sizeof(path), "%s/%03d.%d.facts", e->folder, e->number, e->stage);
+        (void)snprintf(path, sizeof(path), "%s/%03d.%d.facts", e->dir, e->number, e->stage);
         good = write_file(path, kiln_blob_facts(blob), kiln_blob_facts_size(blob));
     }
     if (!good) {
@@ -279,7 +279,7 @@ static void fill_once(const form *f, const kiln_source *sources)
 }
 
 /* KILN_MISS if one is not in the cache yet. */
-static kiln_status export_all(const form *f, const char *folder, const kiln_source *sources,
+static kiln_status export_all(const form *f, const char *dir, const kiln_source *sources,
                               double *out_bytes, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
@@ -287,7 +287,7 @@ static kiln_status export_all(const form *f, const char *folder, const kiln_sour
     *out_bytes = 0;
     for (int i = 0; i < PROGRAMS && status == KILN_OK; i++) {
         char target[64];
-        exporting e = {kiln_runtime_cache(runtime), folder, i, 0, 0, diag};
+        exporting e = {kiln_runtime_cache(runtime), dir, i, 0, 0, diag};
         (void)snprintf(target, sizeof(target), "%s:0", f->backend);
         status = kiln_explain(runtime, target, &sources[i], export_stage, &e, diag);
         *out_bytes += (double)e.last_size;
@@ -296,7 +296,7 @@ static kiln_status export_all(const form *f, const char *folder, const kiln_sour
     return status;
 }
 
-static int child_fill(const form *f, const char *folder)
+static int child_fill(const form *f, const char *dir)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     char *texts[PROGRAMS];
@@ -310,7 +310,7 @@ static int child_fill(const form *f, const char *folder)
     for (int round = 0; status == KILN_MISS && round < ROUNDS; round++) {
         fill_once(f, sources);
         kiln_diag_clear(&diag);
-        status = export_all(f, folder, sources, &bytes, &diag);
+        status = export_all(f, dir, sources, &bytes, &diag);
     }
     for (int i = 0; i < PROGRAMS; i++) {
         free(texts[i]);
@@ -359,7 +359,7 @@ static int child_load(const form *f)
 }
 
 /* The backend alone: no cache, no keys, no core but the opening. load all ms, peak KB */
-static int child_bare(const form *f, const char *folder)
+static int child_bare(const form *f, const char *dir)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     void *handle = NULL;
@@ -380,9 +380,9 @@ static int child_bare(const form *f, const char *folder)
         for (; count < STAGES; count++) {
             char path[512];
             size_t size = 0, facts_size = 0;
-            (void)snprintf(path, sizeof(path), "%s/%03d.%d.data", folder, i, (int)count);
+            (void)snprintf(path, sizeof(path), "%s/%03d.%d.data", dir, i, (int)count);
             unsigned char *data = bench_read(path, &size);
-            (void)snprintf(path, sizeof(path), "%s/%03d.%d.facts", folder, i, (int)count);
+            (void)snprintf(path, sizeof(path), "%s/%03d.%d.facts", dir, i, (int)count);
             unsigned char *facts = data != NULL ? bench_read(path, &facts_size) : NULL;
             const bool good = data != NULL && kiln_blob_create(data, size, facts, facts_size,
                                                                &blobs[count], &diag) == KILN_OK;
@@ -457,34 +457,34 @@ static int child_switch(const form *f)
 
 /* --- the parent ------------------------------------------------------------------------------- */
 
-static size_t child(const char *what, const char *backend, const char *folder, double *values)
+static size_t child(const char *what, const char *backend, const char *dir, double *values)
 {
     char self[512];
     if (!bench_self(self, sizeof(self))) {
         return 0;
     }
     char *argv[] = {self, (char *)(uintptr_t)what, (char *)(uintptr_t)backend,
-                    (char *)(uintptr_t)folder, NULL};
+                    (char *)(uintptr_t)dir, NULL};
     return bench_child(argv, values);
 }
 
 static void measure(const form *f, int runs, const char *root)
 {
-    char folder[512], cache[560];
+    char dir[512], cache[560];
     double values[BENCH_MAX_VALUES], size[BENCH_MAX_VALUES];
     bench_samples create = {.count = 0}, fresh = {.count = 0}, load = {.count = 0},
                   own = {.count = 0}, peak = {.count = 0}, bare = {.count = 0},
                   bare_peak = {.count = 0};
-    (void)snprintf(folder, sizeof(folder), "%s", root);
+    (void)snprintf(dir, sizeof(dir), "%s", root);
     (void)snprintf(cache, sizeof(cache), "%s/cache-%s", root, f->backend);
     (void)setenv("KILN_CACHE_DIR", cache, 1);
-    if (child("fill", f->backend, folder, size) != 1) {
+    if (child("fill", f->backend, dir, size) != 1) {
         printf("%-8s not here, or not filled: see above\n", f->backend);
         return;
     }
     double hits = 0, compiles = 0;
     for (int i = 0; i < runs; i++) {
-        if (child("load", f->backend, folder, values) == 6) {
+        if (child("load", f->backend, dir, values) == 6) {
             bench_add(&create, values[0]);
             bench_add(&load, values[1]);
             bench_add(&own, values[2]);
@@ -492,18 +492,18 @@ static void measure(const form *f, int runs, const char *root)
             hits = values[4];
             compiles = values[5];
         }
-        if (child("bare", f->backend, folder, values) == 2) {
+        if (child("bare", f->backend, dir, values) == 2) {
             bench_add(&bare, values[0]);
             bench_add(&bare_peak, values[1]);
         }
         (void)setenv("KILN_FRESH_PROBE", "1", 1);
-        if (child("load", f->backend, folder, values) == 6) {
+        if (child("load", f->backend, dir, values) == 6) {
             bench_add(&fresh, values[0]);
         }
         (void)unsetenv("KILN_FRESH_PROBE");
     }
     double turns[BENCH_MAX_VALUES] = {0};
-    (void)child("switch", f->backend, folder, turns);
+    (void)child("switch", f->backend, dir, turns);
     printf("%-8s %6.0f %9.2f %9.2f %9.1f %9.1f %8.2f %9.1f %9.1f %9.1f %6.0f %5.0f %8.2f %8.2f\n",
            f->backend, size[0], bench_median(&fresh), bench_median(&create), bench_median(&load),
            bench_median(&bare), bench_median(&own) / (double)PROGRAMS * 1e3,
@@ -544,7 +544,7 @@ int main(int argc, char **argv)
            "hits", "comp.", "same us", "turn us");
     for (size_t i = 0; i < FORMS; i++) {
         if ((only == NULL || strcmp(only, forms[i].backend) == 0) &&
-            bench_folder(root, sizeof(root))) {
+            bench_dir(root, sizeof(root))) {
             measure(&forms[i], runs, root);
             bench_remove(root);
         }

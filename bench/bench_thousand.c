@@ -49,7 +49,7 @@ typedef struct variant {
     kiln_source source;
 } variant;
 
-static const char *kernels_folder(void)
+static const char *kernels_dir(void)
 {
     const char *named = getenv("KILN_BENCH_KERNELS");
     return named != NULL ? named : BENCH_KERNELS;
@@ -62,8 +62,8 @@ static void make_variant(const char *backend, int n, variant *v)
     const bool cuda = strcmp(backend, "cuda") == 0;
     const char *name = names[n % NAMES];
     size_t size = 0;
-    (void)snprintf(include, sizeof(include), "%s/include", kernels_folder());
-    (void)snprintf(v->file, sizeof(v->file), "%s/%s/%s.%s", kernels_folder(), backend, name,
+    (void)snprintf(include, sizeof(include), "%s/include", kernels_dir());
+    (void)snprintf(v->file, sizeof(v->file), "%s/%s/%s.%s", kernels_dir(), backend, name,
                    cuda ? "cu" : "cl");
     (void)snprintf(v->entry, sizeof(v->entry), "%s_%d", name, n);
     unsigned char *body = bench_read(v->file, &size);
@@ -118,7 +118,7 @@ static kiln_runtime *open_on(const char *backend)
 
 typedef struct filling {
     kiln_runtime *runtime;
-    const char *backend, *folder;
+    const char *backend, *dir;
     variant *all;
     int count;
     atomic_int next, failed;
@@ -131,7 +131,7 @@ static bool compile_variant(const filling *f, int i)
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
     (void)snprintf(target, sizeof(target), "%s:0", f->backend);
-    (void)snprintf(path, sizeof(path), "%s/%04d.bin", f->folder, i);
+    (void)snprintf(path, sizeof(path), "%s/%04d.bin", f->dir, i);
     if (kiln_compile(f->runtime, target, &f->all[i].source, &blob, NULL, &diag) != KILN_OK) {
         (void)refuse(f->all[i].entry, &diag);
         return false;
@@ -154,13 +154,13 @@ static void *fill_some(void *user)
     return NULL;
 }
 
-static bool write_pack(kiln_cache *cache, const char *folder, kiln_diag *diag)
+static bool write_pack(kiln_cache *cache, const char *dir, kiln_diag *diag)
 {
     char path[700];
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof copied};
     const kiln_pack_writer_options options = {.struct_size = sizeof options, .raw = true};
-    (void)snprintf(path, sizeof(path), "%s/all.kpack", folder);
+    (void)snprintf(path, sizeof(path), "%s/all.kpack", dir);
     const bool good =
         kiln_pack_writer_create(path, &options, &writer, diag) == KILN_OK &&
         kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, diag) == KILN_OK &&
@@ -169,11 +169,11 @@ static bool write_pack(kiln_cache *cache, const char *folder, kiln_diag *diag)
     return good;
 }
 
-static int child_fill(const char *backend, const char *folder, int count)
+static int child_fill(const char *backend, const char *dir, int count)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     pthread_t threads[THREADS];
-    filling f = {open_on(backend), backend, folder, make_all(backend, count), count, 0, 0};
+    filling f = {open_on(backend), backend, dir, make_all(backend, count), count, 0, 0};
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const int crew = processors < THREADS ? (int)processors : THREADS;
     int started = 0;
@@ -185,7 +185,7 @@ static int child_fill(const char *backend, const char *folder, int count)
         (void)pthread_join(threads[i], NULL);
     }
     const double took = bench_now() - start;
-    if (atomic_load(&f.failed) != 0 || !write_pack(kiln_runtime_cache(f.runtime), folder, &diag)) {
+    if (atomic_load(&f.failed) != 0 || !write_pack(kiln_runtime_cache(f.runtime), dir, &diag)) {
         return refuse("fill", &diag);
     }
     kiln_runtime_destroy(f.runtime);
@@ -196,12 +196,12 @@ static int child_fill(const char *backend, const char *folder, int count)
 static int open_files(void)
 {
     int count = -3; /* ".", ".." and the one that looks */
-    DIR *folder = opendir("/proc/self/fd");
-    while (folder != NULL && readdir(folder) != NULL) {
+    DIR *dir = opendir("/proc/self/fd");
+    while (dir != NULL && readdir(dir) != NULL) {
         count++;
     }
-    if (folder != NULL) {
-        (void)closedir(folder);
+    if (dir != NULL) {
+        (void)closedir(dir);
     }
     return count;
 }
@@ -277,7 +277,7 @@ static int child_warm(const char *backend, int count)
 }
 
 typedef struct handful {
-    const char *backend, *folder;
+    const char *backend, *dir;
     const variant *all;
     int count;
     atomic_int next, failed;
@@ -291,7 +291,7 @@ static void *load_some(void *user)
          i = atomic_fetch_add(&h->next, 1)) {
         char path[700];
         size_t size = 0;
-        (void)snprintf(path, sizeof(path), "%s/%04d.bin", h->folder, i);
+        (void)snprintf(path, sizeof(path), "%s/%04d.bin", h->dir, i);
         unsigned char *binary = bench_read(path, &size);
         good = binary != NULL && thousand_hand_load(h->backend, binary, size, h->all[i].entry);
         free(binary);
@@ -306,14 +306,14 @@ static void *load_some(void *user)
 }
 
 /* In this thread, or with `crowd` in one a processor. */
-static int child_hand(const char *backend, const char *folder, int count, bool crowd)
+static int child_hand(const char *backend, const char *dir, int count, bool crowd)
 {
     pthread_t threads[THREADS];
     if (!thousand_hand_open(backend)) {
         return 1;
     }
     const int files = open_files();
-    handful h = {backend, folder, make_all(backend, count), count, 0, 0}; /* counts for both */
+    handful h = {backend, dir, make_all(backend, count), count, 0, 0}; /* counts for both */
     const long processors = crowd ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
     int started = 0;
     const clock_t process = clock();
@@ -362,15 +362,14 @@ static void use_cache(const char *root, const arm *a, int run)
 }
 
 /* Milliseconds; below 0 if the backend is not here. */
-static double fill_folder(const char *program, const char *backend, const char *folder,
-                          const char *count)
+static double fill_dir(const char *program, const char *backend, const char *dir, const char *count)
 {
     static const arm none = {.what = "fill"};
     double values[BENCH_MAX_VALUES];
     char *argv[] = {(char *)(uintptr_t)program, "fill",
-                    (char *)(uintptr_t)backend, (char *)(uintptr_t)folder,
+                    (char *)(uintptr_t)backend, (char *)(uintptr_t)dir,
                     (char *)(uintptr_t)count,   NULL};
-    use_cache(folder, &none, 0);
+    use_cache(dir, &none, 0);
     return bench_child(argv, values) == 1 ? values[0] : -1;
 }
 
@@ -411,23 +410,23 @@ static int measure(const char *self, const char *root, const char *backend, cons
     double values[BENCH_MAX_VALUES];
     char before[600];
     (void)snprintf(before, sizeof(before), "%s/old", root);
-    const double took = fill_folder(self, backend, root, count);
-    if (took < 0 || (old != NULL &&
-                     (mkdir(before, 0700) != 0 || fill_folder(old, backend, before, count) < 0))) {
+    const double took = fill_dir(self, backend, root, count);
+    if (took < 0 ||
+        (old != NULL && (mkdir(before, 0700) != 0 || fill_dir(old, backend, before, count) < 0))) {
         printf("%s: not here, or not filled: see above\n", backend);
         return 1;
     }
     printf("%s kernels for %s compiled and stored in %.0f ms\n\n", count, backend, took);
     for (int run = -1; run < runs; run++) { /* the first reads the files into the page cache */
         for (size_t i = 0; i < number; i++) {
-            const char *folder = arms[i].old ? before : root;
+            const char *dir = arms[i].old ? before : root;
             char *argv[] = {(char *)(uintptr_t)(arms[i].old ? old : self),
                             (char *)(uintptr_t)arms[i].what,
                             (char *)(uintptr_t)backend,
-                            (char *)(uintptr_t)folder,
+                            (char *)(uintptr_t)dir,
                             (char *)(uintptr_t)count,
                             NULL};
-            use_cache(folder, &arms[i], run + 1);
+            use_cache(dir, &arms[i], run + 1);
             if (bench_child(argv, values) != 6) {
                 (void)fprintf(stderr, "bench_thousand: %s failed\n", arms[i].name);
                 return 1;
@@ -484,7 +483,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "bench_thousand: give store, or opencl or cuda, COUNT and RUNS\n");
         return 2;
     }
-    if (!bench_self(self, sizeof(self)) || !bench_folder(root, sizeof(root))) {
+    if (!bench_self(self, sizeof(self)) || !bench_dir(root, sizeof(root))) {
         (void)fprintf(stderr, "bench_thousand: no temporary directory\n");
         return 1;
     }

@@ -261,8 +261,8 @@ int main(int argc, char **argv)
     cli_manifest manifest;
     kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
-    char folder[256];
-    if (!bench_folder(folder, sizeof(folder)) || setenv("KILN_CACHE_DIR", folder, 1) != 0) {
+    char dir[256];
+    if (!bench_dir(dir, sizeof(dir)) || setenv("KILN_CACHE_DIR", dir, 1) != 0) {
         return 1;
     }
     must(manifest_read(how.manifest, &pool, &manifest, &diag), &diag);
@@ -278,6 +278,6 @@ int main(int argc, char **argv)
     run_all(&how, &manifest, runtime);
     kiln_runtime_destroy(runtime);
     pool_deinit(&pool);
-    bench_remove(folder);
+    bench_remove(dir);
     return 0;
 }

@@ -354,7 +354,7 @@ int main(int argc, char **argv)
     if (answer >= 0) {
         return answer;
     }
-    if (!bench_self(self, sizeof(self)) || !bench_folder(root, sizeof(root))) {
+    if (!bench_self(self, sizeof(self)) || !bench_dir(root, sizeof(root))) {
         fprintf(stderr, "bench_warm: no temporary directory\n");
         return 1;
     }

@@ -141,17 +141,17 @@ int thousand_store(const char *self, const char *root)
     puts("| entries | files by hand, us each | disk, us each | of files | pack, us each | of files "
          "|\n| ---: | ---: | ---: | ---: | ---: | ---: |");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        char folder[600], cache[700];
+        char dir[600], cache[700];
         bench_samples samples[3] = {0};
-        (void)snprintf(folder, sizeof(folder), "%s/%s", root, numbers[i]);
-        (void)snprintf(cache, sizeof(cache), "%s/cache", folder);
-        (void)mkdir(folder, 0700);
+        (void)snprintf(dir, sizeof(dir), "%s/%s", root, numbers[i]);
+        (void)snprintf(cache, sizeof(cache), "%s/cache", dir);
+        (void)mkdir(dir, 0700);
         for (int run = -1; run < RUNS; run++) {
             for (size_t way = 0; way < 3; way++) {
                 (void)unsetenv("KILN_PACKS");
                 (void)setenv("KILN_CACHE_DIR", cache, 1);
                 const double took =
-                    measure_way(self, run < 0 ? "fill" : ways[way], folder, numbers[i]);
+                    measure_way(self, run < 0 ? "fill" : ways[way], dir, numbers[i]);
                 if (took < 0) {
                     (void)fprintf(stderr, "bench_thousand: %s of %s failed\n", ways[way],
                                   numbers[i]);

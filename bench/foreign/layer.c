@@ -36,13 +36,13 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 /* One file a text and options: programs build the same for each device, and again. */
 static void write_job(const char *text, const char *options)
 {
-    const char *folder = getenv("FOREIGN_JOBS");
+    const char *dir = getenv("FOREIGN_JOBS");
     char path[4096];
     const uint64_t hash = hash_text(hash_text(14695981039346656037u, options) * 31, text);
-    if (folder == NULL) {
+    if (dir == NULL) {
         return;
     }
-    (void)snprintf(path, sizeof(path), "%s/%016" PRIx64 ".job", folder, hash);
+    (void)snprintf(path, sizeof(path), "%s/%016" PRIx64 ".job", dir, hash);
     FILE *file = fopen(path, "wb");
     if (file == NULL) {
         (void)fprintf(stderr, "foreign layer: cannot write %s\n", path);

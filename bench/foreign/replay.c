@@ -119,13 +119,13 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static bool read_jobs(replay_run *run, const char *folder)
+static bool read_jobs(replay_run *run, const char *dir)
 {
     struct dirent **names = NULL;
-    const int count = scandir(folder, &names, NULL, by_name);
+    const int count = scandir(dir, &names, NULL, by_name);
     for (int i = 0; i < count; i++) {
         char path[4096];
-        (void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);
         if (strstr(names[i]->d_name, ".job") != NULL && run->count < MAX_JOBS) {
             run->count += read_job(path, &run->jobs[run->count]);
         }

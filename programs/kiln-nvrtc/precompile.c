@@ -84,7 +84,7 @@ typedef struct kept_header {
 } kept_header;
 
 /* Adds a header to the newest KEEP; the oldest of one too many is removed. */
-static void keep_newest(int folder, kept_header *kept, int *count, const char *entry, int64_t age)
+static void keep_newest(int dir, kept_header *kept, int *count, const char *entry, int64_t age)
 {
     kept_header header = {.age = age};
     (void)snprintf(header.name, sizeof(header.name), "%s", entry);
@@ -97,22 +97,22 @@ static void keep_newest(int folder, kept_header *kept, int *count, const char *e
         oldest = kept[i].age > kept[oldest].age ? i : oldest;
     }
     if (kept[oldest].age > age) {
-        (void)unlinkat(folder, kept[oldest].name, 0);
+        (void)unlinkat(dir, kept[oldest].name, 0);
         kept[oldest] = header;
     } else {
-        (void)unlinkat(folder, header.name, 0);
+        (void)unlinkat(dir, header.name, 0);
     }
 }
 
 /* Removes all but the newest KEEP headers, and what dead makers left. */
 static void sweep_headers(const char *path)
 {
-    char folder[4096];
+    char dir[4096];
     kept_header kept[KEEP];
     int count = 0;
-    (void)snprintf(folder, sizeof(folder), "%s", path);
-    *strrchr(folder, '/') = '\0';
-    DIR *list = opendir(folder);
+    (void)snprintf(dir, sizeof(dir), "%s", path);
+    *strrchr(dir, '/') = '\0';
+    DIR *list = opendir(dir);
     const struct dirent *entry = NULL;
     while (list != NULL && (entry = readdir(list)) != NULL) {
         struct stat facts;

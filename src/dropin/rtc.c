@@ -6,8 +6,8 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "core/build/build.h"
 #include "core/runtime/driver.h"
-#include "core/walk/build.h"
 #include "dropin/rtc_compilers.h"
 #include "hal/artifact.h"
 #include "hal/registry.h"
@@ -17,16 +17,16 @@
 /* The request's options, with what core handles by itself taken out. */
 typedef struct parsed_options {
     char arch[64];
-    const char **options, **folders;
-    size_t option_count, folder_count;
+    const char **options, **dirs;
+    size_t option_count, dir_count;
 } parsed_options;
 
 static kiln_status parse_options(const kn_rtc_kind *kind, const kn_rtc_request *request,
                                  parsed_options *out, kiln_diag *diag)
 {
     out->options = (const char **)calloc(request->option_count + 1, sizeof(char *));
-    out->folders = (const char **)calloc(request->option_count + 1, sizeof(char *));
-    if (out->options == NULL || out->folders == NULL) {
+    out->dirs = (const char **)calloc(request->option_count + 1, sizeof(char *));
+    if (out->options == NULL || out->dirs == NULL) {
         return kn_no_memory(diag, kind->call);
     }
     kn_call_option option;
@@ -35,7 +35,7 @@ static kiln_status parse_options(const kn_rtc_kind *kind, const kn_rtc_request *
         if (option.use == KN_OPTION_TARGET && (out->arch[0] == '\0' || !kind->one_target)) {
             kn_text_put(out->arch, sizeof(out->arch), option.value);
         } else if (option.use == KN_OPTION_DIRECTORY) {
-            out->folders[out->folder_count++] = option.value;
+            out->dirs[out->dir_count++] = option.value;
         } else {
             for (size_t j = i; j <= option.last; j++) {
                 out->options[out->option_count++] = request->options[j];
@@ -114,8 +114,8 @@ static kiln_source describe_source(const kn_rtc_kind *kind, const kn_rtc_request
     source.length = strlen(request->text);
     source.options = parsed->options;
     source.option_count = parsed->option_count;
-    source.include_dirs = parsed->folders;
-    source.include_dir_count = parsed->folder_count;
+    source.include_dirs = parsed->dirs;
+    source.include_dir_count = parsed->dir_count;
     source.headers = request->headers;
     source.header_count = request->header_count;
     source.entries = request->expressions;
@@ -217,6 +217,6 @@ kiln_status kn_rtc_compile(const kn_rtc_kind *kind, kiln_cache *cache,
     }
     kiln_cache_destroy(own);
     free((void *)parsed.options);
-    free((void *)parsed.folders);
+    free((void *)parsed.dirs);
     return status;
 }

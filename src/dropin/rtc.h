@@ -1,5 +1,5 @@
-/* What the drop-ins of NVRTC and hipRTC share: a request whose options name the target, the walk of
- * core/walk/build.c without its load, and what it gave. */
+/* What the drop-ins of NVRTC and hipRTC share: a request whose options name the target, the build
+ * of core/build/build.c without its load, and what it gave. */
 #ifndef KILN_DROPIN_RTC_H
 #define KILN_DROPIN_RTC_H
 

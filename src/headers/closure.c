@@ -315,7 +315,7 @@ static kiln_status find_anew(closure *c)
  * less time than a header list does. */
 static bool looks_on_disk(const kn_closure_request *request)
 {
-    return request->folder != NULL || request->source->include_dir_count > 0 ||
+    return request->dir != NULL || request->source->include_dir_count > 0 ||
            request->system_dir_count > 0;
 }
 

@@ -56,8 +56,9 @@ typedef struct kn_closure_request {
     const kiln_source *source;
     /* Where the compiler looks first for "x" written in the source itself: its file's directory, or
      * "." where the compiler searches the current directory. NULL: nowhere. */
-    const char *folder;
-    /* "x.h" is not looked for in its includer's directory (an option says so); `folder` is NULL. */
+    const char *dir;
+    /* "x.h" is not looked for in its includer's directory (an option says so); `directory` is NULL.
+     */
     bool not_beside;
     /* The code names files even where no text asks for it (line information); and wherever it names
      * one, it does so without the include directory that it was found in. */
@@ -87,7 +88,7 @@ typedef struct kn_closure_request {
      * closure. */
     kn_header_memo *memo;
     /* What a long list says may be taken as so and looked at meanwhile, in a thread of its own: the
-     * optimistic walk, whose states are drawn in core/walk/build.c. The caller asks
+     * optimistic walk, whose states are drawn in core/build/build.c. The caller asks
      * kn_closure_settle before it is relied on. */
     bool assume;
 } kn_closure_request;

@@ -250,9 +250,9 @@ static bool in_memory(const walk *w)
     return w->from != NULL && w->list->headers[w->from->ordinal - 1].place.base == KN_PLACE_MEMORY;
 }
 
-/* Tries "<start><folder of the text at hand><name>". */
-static kiln_status try_in_folder(walk *w, kn_place_base base, size_t index, const char *start,
-                                 const kn_include *include)
+/* Tries "<start><directory of the text at hand><name>". */
+static kiln_status try_in_dir(walk *w, kn_place_base base, size_t index, const char *start,
+                              const kn_include *include)
 {
     const kn_header_list_header *row = &w->list->headers[w->from->ordinal - 1];
     const char *name = kn_header_list_name(w->list, row->place.name);
@@ -271,16 +271,15 @@ static kiln_status try_in_folder(walk *w, kn_place_base base, size_t index, cons
 static kiln_status try_beside(walk *w, const kn_include *include)
 {
     if (w->from == NULL) {
-        return w->path->request->folder != NULL
-                   ? try_place(w, KN_PLACE_FOLDER, 0, include->name, include)
-                   : KILN_OK;
+        return w->path->request->dir != NULL ? try_place(w, KN_PLACE_DIR, 0, include->name, include)
+                                             : KILN_OK;
     }
     const kn_place place = w->list->headers[w->from->ordinal - 1].place;
-    kiln_status status = try_in_folder(w, place.base, place.index, "", include);
+    kiln_status status = try_in_dir(w, place.base, place.index, "", include);
     if (status == KILN_OK && place.base == KN_PLACE_MEMORY) {
         const char *name = kn_header_list_name(w->list, place.name);
         status =
-            try_in_folder(w, KN_PLACE_ABSOLUTE, 0, kn_path_is_absolute(name) ? "" : "./", include);
+            try_in_dir(w, KN_PLACE_ABSOLUTE, 0, kn_path_is_absolute(name) ? "" : "./", include);
     }
     return status;
 }

@@ -13,7 +13,7 @@
 #define TWINS_SEEN 2u
 #define HEADER_SIZE 112u
 #define ABSENT_SIZE 24u
-#define FOLDER_SIZE 16u
+#define DIR_SIZE 16u
 #define NAMES_LIMIT ((size_t)64 << 20)
 
 /* A time younger than this before the record may hide a later write: coarse clocks, NFS. */
@@ -30,7 +30,7 @@ void kn_header_list_deinit(kn_header_list *list)
 {
     free(list->headers);
     free(list->absent);
-    free(list->folders);
+    free(list->dirs);
     kn_strbuf_deinit(&list->names);
     kn_header_list_init(list);
 }
@@ -90,18 +90,18 @@ static void link_rows(kn_header_list *list)
 {
     for (size_t i = list->header_count; i > 0; i--) {
         kn_place *place = &list->headers[i - 1].place;
-        if (place->folder != 0) {
-            kn_header_list_directory *folder = &list->folders[place->folder - 1];
-            place->next = folder->first_header;
-            folder->first_header = (uint32_t)i;
+        if (place->dir != 0) {
+            kn_header_list_directory *dir = &list->dirs[place->dir - 1];
+            place->next = dir->first_header;
+            dir->first_header = (uint32_t)i;
         }
     }
     for (size_t i = list->absent_count; i > 0; i--) {
         kn_place *place = &list->absent[i - 1];
-        if (place->folder != 0) {
-            kn_header_list_directory *folder = &list->folders[place->folder - 1];
-            place->next = folder->first_absent;
-            folder->first_absent = (uint32_t)i;
+        if (place->dir != 0) {
+            kn_header_list_directory *dir = &list->dirs[place->dir - 1];
+            place->next = dir->first_absent;
+            dir->first_absent = (uint32_t)i;
         }
     }
 }
@@ -112,7 +112,7 @@ static bool is_on_disk(kn_place_base base)
 }
 
 /* Gives a place its directory, by what is before the last "/" of its name. */
-static bool put_in_folder(kn_header_list *list, kn_place *place, kn_map *known, kn_strbuf *key)
+static bool put_in_dir(kn_header_list *list, kn_place *place, kn_map *known, kn_strbuf *key)
 {
     const char *name = kn_header_list_name(list, place->name);
     unsigned char head[8];
@@ -120,7 +120,7 @@ static bool put_in_folder(kn_header_list *list, kn_place *place, kn_map *known, 
     while (length > 0 && name[length - 1] != '/') {
         length--;
     }
-    place->folder = place->next = 0;
+    place->dir = place->next = 0;
     if (!is_on_disk(place->base) || length == place->name_length) {
         return true;
     }
@@ -134,19 +134,19 @@ static bool put_in_folder(kn_header_list *list, kn_place *place, kn_map *known, 
     }
     uintptr_t row = (uintptr_t)kn_map_find(known, key->data, key->length);
     if (row == 0) {
-        void *rows = list->folders;
-        if (!grow_rows(&rows, list->folder_count, &list->folder_capacity, sizeof *list->folders)) {
+        void *rows = list->dirs;
+        if (!grow_rows(&rows, list->dir_count, &list->dir_capacity, sizeof *list->dirs)) {
             return false;
         }
-        list->folders = rows;
-        list->folders[list->folder_count++] =
+        list->dirs = rows;
+        list->dirs[list->dir_count++] =
             (kn_header_list_directory){place->base, place->index, place->name, length, 0, 0};
-        row = list->folder_count;
+        row = list->dir_count;
         if (!kn_map_put(known, key->data, key->length, (void *)row, NULL)) { /* a number */
             return false;
         }
     }
-    place->folder = (uint32_t)row;
+    place->dir = (uint32_t)row;
     return true;
 }
 
@@ -157,23 +157,23 @@ bool kn_header_list_group(kn_header_list *list)
     bool good = true;
     kn_map_init(&known);
     kn_strbuf_init(&key, 0);
-    list->folder_count = 0;
+    list->dir_count = 0;
     for (size_t i = 0; i < list->header_count && good; i++) {
-        good = put_in_folder(list, &list->headers[i].place, &known, &key);
+        good = put_in_dir(list, &list->headers[i].place, &known, &key);
     }
     for (size_t i = 0; i < list->absent_count && good; i++) {
-        good = put_in_folder(list, &list->absent[i], &known, &key);
+        good = put_in_dir(list, &list->absent[i], &known, &key);
     }
     if (good) {
         link_rows(list);
     } else {
         for (size_t i = 0; i < list->header_count; i++) {
-            list->headers[i].place.folder = 0;
+            list->headers[i].place.dir = 0;
         }
         for (size_t i = 0; i < list->absent_count; i++) {
-            list->absent[i].folder = 0;
+            list->absent[i].dir = 0;
         }
-        list->folder_count = 0;
+        list->dir_count = 0;
     }
     kn_strbuf_deinit(&key);
     kn_map_deinit(&known);
@@ -188,7 +188,7 @@ static void put_place(unsigned char *row, const kn_place *place)
     kn_put_u32(row + 4, place->index);
     kn_put_u32(row + 8, place->name);
     kn_put_u32(row + 12, place->name_length);
-    kn_put_u32(row + 16, place->folder);
+    kn_put_u32(row + 16, place->dir);
     kn_put_u32(row + 20, 0);
 }
 
@@ -222,7 +222,7 @@ void kn_header_list_write(const kn_header_list *list, bool stamps, kn_strbuf *ou
     kn_put_u32(head + 12, (uint32_t)names.length);
     kn_put_u64(head + 16, stamps ? (uint64_t)list->recorded_ns : 0);
     memcpy(head + 24, list->graph, sizeof list->graph);
-    kn_put_u32(head + 56, (uint32_t)list->folder_count);
+    kn_put_u32(head + 56, (uint32_t)list->dir_count);
     kn_put_u32(head + 60,
                (list->names_seen ? NAMES_SEEN : 0u) | (list->twins_seen ? TWINS_SEEN : 0u));
     kn_strbuf_append(out, head, sizeof head);
@@ -236,13 +236,13 @@ void kn_header_list_write(const kn_header_list *list, bool stamps, kn_strbuf *ou
         put_place(row, &list->absent[i]);
         kn_strbuf_append(out, row, sizeof row);
     }
-    for (size_t i = 0; i < list->folder_count; i++) {
-        const kn_header_list_directory *folder = &list->folders[i];
-        unsigned char row[FOLDER_SIZE];
-        kn_put_u32(row, (uint32_t)folder->base);
-        kn_put_u32(row + 4, folder->index);
-        kn_put_u32(row + 8, folder->name);
-        kn_put_u32(row + 12, folder->length);
+    for (size_t i = 0; i < list->dir_count; i++) {
+        const kn_header_list_directory *dir = &list->dirs[i];
+        unsigned char row[DIR_SIZE];
+        kn_put_u32(row, (uint32_t)dir->base);
+        kn_put_u32(row + 4, dir->index);
+        kn_put_u32(row + 8, dir->name);
+        kn_put_u32(row + 12, dir->length);
         kn_strbuf_append(out, row, sizeof row);
     }
     kn_strbuf_append(out, names.data, names.length);
@@ -256,21 +256,21 @@ static bool name_is_good(kn_span names, uint32_t offset, uint32_t length)
 }
 
 /* Whether a place lies in its directory: what is before the last "/" is the directory's name. */
-static bool folder_is_good(const kn_header_list *list, const kn_place *place)
+static bool dir_is_good(const kn_header_list *list, const kn_place *place)
 {
-    if (place->folder == 0) {
+    if (place->dir == 0) {
         return true;
     }
-    if (place->folder > list->folder_count) {
+    if (place->dir > list->dir_count) {
         return false;
     }
-    const kn_header_list_directory *folder = &list->folders[place->folder - 1];
+    const kn_header_list_directory *dir = &list->dirs[place->dir - 1];
     const char *name = list->pool.data + place->name;
-    return folder->base == place->base && folder->index == place->index &&
-           folder->length < place->name_length &&
-           (folder->name == place->name ||
-            memcmp(list->pool.data + folder->name, name, folder->length) == 0) &&
-           memchr(name + folder->length, '/', place->name_length - folder->length) == NULL;
+    return dir->base == place->base && dir->index == place->index &&
+           dir->length < place->name_length &&
+           (dir->name == place->name ||
+            memcmp(list->pool.data + dir->name, name, dir->length) == 0) &&
+           memchr(name + dir->length, '/', place->name_length - dir->length) == NULL;
 }
 
 static bool get_place(const unsigned char *row, const kn_header_list *list, kn_place *out_place)
@@ -283,9 +283,9 @@ static bool get_place(const unsigned char *row, const kn_header_list *list, kn_p
                             .index = kn_get_u32(row + 4),
                             .name = kn_get_u32(row + 8),
                             .name_length = kn_get_u32(row + 12),
-                            .folder = kn_get_u32(row + 16)};
+                            .dir = kn_get_u32(row + 16)};
     return name_is_good(list->pool, out_place->name, out_place->name_length) &&
-           folder_is_good(list, out_place);
+           dir_is_good(list, out_place);
 }
 
 static bool get_header(const unsigned char *row, const kn_header_list *list,
@@ -307,36 +307,34 @@ static bool get_header(const unsigned char *row, const kn_header_list *list,
     return name_is_good(list->pool, out_header->written, out_header->written_length);
 }
 
-static bool get_folder(const unsigned char *row, kn_span names,
-                       kn_header_list_directory *out_folder)
+static bool get_dir(const unsigned char *row, kn_span names, kn_header_list_directory *out_dir)
 {
     uint32_t base = kn_get_u32(row);
-    *out_folder = (kn_header_list_directory){.base = (kn_place_base)base,
-                                             .index = kn_get_u32(row + 4),
-                                             .name = kn_get_u32(row + 8),
-                                             .length = kn_get_u32(row + 12)};
+    *out_dir = (kn_header_list_directory){.base = (kn_place_base)base,
+                                          .index = kn_get_u32(row + 4),
+                                          .name = kn_get_u32(row + 8),
+                                          .length = kn_get_u32(row + 12)};
     return base < KN_PLACE_BASES && is_on_disk((kn_place_base)base) &&
-           out_folder->name < names.length &&
-           out_folder->length < names.length - out_folder->name &&
-           (out_folder->length == 0 ||
-            (names.data[out_folder->name + out_folder->length - 1] == '/' &&
-             memchr(names.data + out_folder->name, 0, out_folder->length) == NULL));
+           out_dir->name < names.length && out_dir->length < names.length - out_dir->name &&
+           (out_dir->length == 0 ||
+            (names.data[out_dir->name + out_dir->length - 1] == '/' &&
+             memchr(names.data + out_dir->name, 0, out_dir->length) == NULL));
 }
 
 /* Reads the rows between the head and the pool, whose sizes have been found to fit. */
 static kiln_status get_rows(kn_span bytes, kn_header_list *list)
 {
     const unsigned char *row = (const unsigned char *)bytes.data + HEAD_SIZE;
-    const unsigned char *folders =
+    const unsigned char *dirs =
         row + list->header_capacity * HEADER_SIZE + list->absent_capacity * ABSENT_SIZE;
     list->headers = calloc(list->header_capacity + 1, sizeof *list->headers);
     list->absent = calloc(list->absent_capacity + 1, sizeof *list->absent);
-    list->folders = calloc(list->folder_capacity + 1, sizeof *list->folders);
-    if (list->headers == NULL || list->absent == NULL || list->folders == NULL) {
+    list->dirs = calloc(list->dir_capacity + 1, sizeof *list->dirs);
+    if (list->headers == NULL || list->absent == NULL || list->dirs == NULL) {
         return KILN_E_NOMEM;
     }
-    for (; list->folder_count < list->folder_capacity; folders += FOLDER_SIZE) {
-        if (!get_folder(folders, list->pool, &list->folders[list->folder_count++])) {
+    for (; list->dir_count < list->dir_capacity; dirs += DIR_SIZE) {
+        if (!get_dir(dirs, list->pool, &list->dirs[list->dir_count++])) {
             return KILN_E_CORRUPT;
         }
     }
@@ -365,11 +363,11 @@ kiln_status kn_header_list_parse(kn_span bytes, kn_header_list *out_list)
     size_t header_count = kn_get_u32(head + 4);
     size_t absent_count = kn_get_u32(head + 8);
     size_t names_size = kn_get_u32(head + 12);
-    size_t folder_count = kn_get_u32(head + 56);
+    size_t dir_count = kn_get_u32(head + 56);
     if (header_count > KN_MANIFEST_MAX_ROWS || absent_count > KN_MANIFEST_MAX_ROWS ||
-        folder_count > KN_MANIFEST_MAX_ROWS || names_size > NAMES_LIMIT ||
-        HEAD_SIZE + header_count * HEADER_SIZE + absent_count * ABSENT_SIZE +
-                folder_count * FOLDER_SIZE + names_size !=
+        dir_count > KN_MANIFEST_MAX_ROWS || names_size > NAMES_LIMIT ||
+        HEAD_SIZE + header_count * HEADER_SIZE + absent_count * ABSENT_SIZE + dir_count * DIR_SIZE +
+                names_size !=
             bytes.length) {
         return KILN_E_CORRUPT;
     }
@@ -380,7 +378,7 @@ kiln_status kn_header_list_parse(kn_span bytes, kn_header_list *out_list)
     out_list->pool = kn_span_of(bytes.data + bytes.length - names_size, names_size);
     out_list->header_capacity = header_count;
     out_list->absent_capacity = absent_count;
-    out_list->folder_capacity = folder_count;
+    out_list->dir_capacity = dir_count;
     kiln_status status = get_rows(bytes, out_list);
     if (status != KILN_OK) {
         kn_header_list_deinit(out_list);

@@ -25,7 +25,7 @@ _Static_assert(KN_REVISION_headers == KN_REVISION_kiln_manifest, "one format");
 
 typedef enum kn_place_base {
     KN_PLACE_MEMORY = 0,   /* a header in memory; index 0 */
-    KN_PLACE_FOLDER = 1,   /* the source's own directory; index 0 */
+    KN_PLACE_DIR = 1,      /* the source's own directory; index 0 */
     KN_PLACE_INCLUDE = 2,  /* include dir number `index` */
     KN_PLACE_SYSTEM = 3,   /* system dir number `index` */
     KN_PLACE_ABSOLUTE = 4, /* written as an absolute path in the text; index 0 */
@@ -39,8 +39,8 @@ typedef struct kn_place {
     uint32_t index;
     uint32_t name;
     uint32_t name_length;
-    uint32_t folder; /* row in `folders` plus 1, whose path is the start of the name; 0: none */
-    uint32_t next;   /* of the same kind in that directory, plus 1; 0: the last. Not in the bytes */
+    uint32_t dir;  /* row in `directories` plus 1, whose path is the start of the name; 0: none */
+    uint32_t next; /* of the same kind in that directory, plus 1; 0: the last. Not in the bytes */
 } kn_place;
 
 /* A directory that rows lie in, so that a check walks down to it once. */
@@ -88,8 +88,8 @@ typedef struct kn_header_list {
     size_t header_count, header_capacity;
     kn_place *absent; /* looked at, and nothing was there */
     size_t absent_count, absent_capacity;
-    kn_header_list_directory *folders; /* kn_header_list_group */
-    size_t folder_count, folder_capacity;
+    kn_header_list_directory *dirs; /* kn_header_list_group */
+    size_t dir_count, dir_capacity;
     kn_strbuf names; /* the pool of one that is being made */
     kn_span pool;    /* of one that was parsed: borrowed from its bytes */
 } kn_header_list;

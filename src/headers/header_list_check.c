@@ -40,12 +40,12 @@ static bool below_nothing(check *c, const kn_header_list_directory *row)
     memcpy(key + 8, name, length);
     const char *known = kn_map_find(&c->missing, key, 8 + length);
     if (known == NULL) {
-        kn_folder folder;
+        kn_dir dir;
         kn_header_list_directory first = *row;
         first.length = (uint32_t)length + 1;
-        kiln_status status = kn_include_path_open(c->path, c->list, &first, &folder);
+        kiln_status status = kn_include_path_open(c->path, c->list, &first, &dir);
         if (status == KILN_OK) {
-            kn_folder_close(&folder);
+            kn_dir_close(&dir);
         }
         c->path->statted += status != KILN_MISS; /* else it is counted already */
         known = status == KILN_MISS ? &missing : &there;
@@ -55,23 +55,23 @@ static bool below_nothing(check *c, const kn_header_list_directory *row)
     return known == &missing;
 }
 
-/* What is at a place: in its directory, or with `folder` NULL by its path. */
-static kiln_status look_at_place(check *c, const kn_folder *folder, const kn_place *place,
+/* What is at a place: in its directory, or with `directory` NULL by its path. */
+static kiln_status look_at_place(check *c, const kn_dir *dir, const kn_place *place,
                                  kn_include_file *out_file)
 {
     const char *name = kn_header_list_name(c->list, place->name);
-    if (folder == NULL) {
+    if (dir == NULL) {
         return kn_include_path_look(c->path, place, name, out_file);
     }
-    const uint32_t before = c->list->folders[place->folder - 1].length;
-    return kn_include_path_look_in(c->path, folder, name + before, out_file);
+    const uint32_t before = c->list->dirs[place->dir - 1].length;
+    return kn_include_path_look_in(c->path, dir, name + before, out_file);
 }
 
-static kiln_status check_absent(check *c, const kn_folder *folder, const kn_place *place)
+static kiln_status check_absent(check *c, const kn_dir *dir, const kn_place *place)
 {
     kn_include_file file;
     const kiln_status expected = place->base == KN_PLACE_SHIPS ? KILN_OK : KILN_MISS;
-    const kiln_status status = look_at_place(c, folder, place, &file);
+    const kiln_status status = look_at_place(c, dir, place, &file);
     if (status == expected) {
         return KILN_OK;
     }
@@ -96,12 +96,12 @@ static bool same_times(const kn_stamp *then, const kn_stamp *now)
     return then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;
 }
 
-static kiln_status check_header(check *c, const kn_folder *folder, kn_header_list_header *row)
+static kiln_status check_header(check *c, const kn_dir *dir, kn_header_list_header *row)
 {
     kn_include_file file;
     uint8_t digest[32];
     if (row->place.base != KN_PLACE_MEMORY) {
-        kiln_status status = look_at_place(c, folder, &row->place, &file);
+        kiln_status status = look_at_place(c, dir, &row->place, &file);
         if (status != KILN_OK || file.stamp.size != row->stamp.size) {
             return status == KILN_E_NOMEM ? status : KILN_MISS;
         }
@@ -126,19 +126,18 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_header_lis
     return KILN_OK;
 }
 
-/* All rows of one directory; `folder` NULL: by their paths. */
-static kiln_status check_rows(check *c, const kn_header_list_directory *row,
-                              const kn_folder *folder)
+/* All rows of one directory; `directory` NULL: by their paths. */
+static kiln_status check_rows(check *c, const kn_header_list_directory *row, const kn_dir *dir)
 {
     kiln_status status = KILN_OK;
     for (uint32_t at = row->first_absent; at != 0 && status == KILN_OK;) {
         const kn_place *place = &c->list->absent[at - 1];
-        status = check_absent(c, folder, place);
+        status = check_absent(c, dir, place);
         at = place->next;
     }
     for (uint32_t at = row->first_header; at != 0 && status == KILN_OK;) {
         kn_header_list_header *header = &c->list->headers[at - 1];
-        status = check_header(c, folder, header);
+        status = check_header(c, dir, header);
         at = header->place.next;
     }
     return status;
@@ -155,24 +154,24 @@ static bool has_few_rows(const kn_header_list *list, const kn_header_list_direct
     return row->first_absent == 0 && (second == 0 || list->headers[second - 1].place.next == 0);
 }
 
-static kiln_status check_folder(check *c, const kn_header_list_directory *row)
+static kiln_status check_dir(check *c, const kn_header_list_directory *row)
 {
-    kn_folder folder;
+    kn_dir dir;
     if (has_few_rows(c->list, row)) {
         return check_rows(c, row, NULL); /* opening and closing it would take longer */
     }
     if (row->first_header == 0 && below_nothing(c, row)) {
         return KILN_OK;
     }
-    kiln_status status = kn_include_path_open(c->path, c->list, row, &folder);
+    kiln_status status = kn_include_path_open(c->path, c->list, row, &dir);
     if (status == KILN_E_IO) {
         return check_rows(c, row, NULL);
     }
     if (status != KILN_OK) {
         return status == KILN_MISS && row->first_header == 0 ? KILN_OK : status;
     }
-    status = check_rows(c, row, &folder);
-    kn_folder_close(&folder);
+    status = check_rows(c, row, &dir);
+    kn_dir_close(&dir);
     return status;
 }
 
@@ -181,15 +180,15 @@ static kiln_status check_all(check *c)
     kn_header_list *list = c->list;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
-        if (list->absent[i].folder == 0) {
+        if (list->absent[i].dir == 0) {
             status = check_absent(c, NULL, &list->absent[i]);
         }
     }
-    for (size_t i = 0; i < list->folder_count && status == KILN_OK; i++) {
-        status = check_folder(c, &list->folders[i]);
+    for (size_t i = 0; i < list->dir_count && status == KILN_OK; i++) {
+        status = check_dir(c, &list->dirs[i]);
     }
     for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
-        if (list->headers[i].place.folder == 0) {
+        if (list->headers[i].place.dir == 0) {
             status = check_header(c, NULL, &list->headers[i]);
         }
     }

@@ -9,10 +9,10 @@
 #include "sys/file.h"
 
 /* What a directory is, however it is spelt; inode 0 if it is unknown. */
-static kn_file_facts folder_facts(const char *folder)
+static kn_file_facts dir_facts(const char *dir)
 {
     kn_file_facts facts = {0};
-    if (kn_file_stat(folder, true, &facts, NULL) != KILN_OK) {
+    if (kn_file_stat(dir, true, &facts, NULL) != KILN_OK) {
         facts.inode = 0;
     }
     return facts;
@@ -31,10 +31,10 @@ static kiln_status find_skipped(kn_include_path *path)
         return KILN_E_NOMEM;
     }
     for (size_t j = 0; j < request->system_dir_count; j++) {
-        system[j] = folder_facts(request->system_dirs[j]);
+        system[j] = dir_facts(request->system_dirs[j]);
     }
     for (size_t i = 0; i < source->include_dir_count; i++) {
-        kn_file_facts facts = folder_facts(source->include_dirs[i]);
+        kn_file_facts facts = dir_facts(source->include_dirs[i]);
         for (size_t j = 0; j < request->system_dir_count; j++) {
             bool same = facts.inode != 0 && facts.inode == system[j].inode &&
                         facts.device == system[j].device;
@@ -85,7 +85,7 @@ void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out)
 {
     const kn_closure_request *request = path->request;
     describe_flag(out, "memory", request->source->header_count > 0);
-    describe_flag(out, "folder", request->folder != NULL);
+    describe_flag(out, "folder", request->dir != NULL);
     describe_flag(out, "beside", !request->not_beside);
     describe_flag(out, "complete", request->search_path_complete);
     kn_strbuf_append_text(out, "system:");
@@ -112,8 +112,8 @@ const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span n
 static const char *dir_of(const kn_closure_request *request, kn_place_base base, uint32_t index)
 {
     const char *dir = NULL;
-    if (base == KN_PLACE_FOLDER) {
-        dir = request->folder;
+    if (base == KN_PLACE_DIR) {
+        dir = request->dir;
     } else if (base == KN_PLACE_INCLUDE && index < request->source->include_dir_count) {
         dir = request->source->include_dirs[index];
     } else if (base == KN_PLACE_SYSTEM && index < request->system_dir_count) {
@@ -145,26 +145,26 @@ static void take_facts(kn_include_file *file, const kn_file_facts *facts)
 static kiln_status take_header(const kn_file_facts *facts, kn_include_file *out_file)
 {
     if (facts->kind != KN_FILE_REGULAR) {
-        return facts->kind == KN_FILE_FOLDER ? KILN_MISS : KILN_E_IO;
+        return facts->kind == KN_FILE_DIR ? KILN_MISS : KILN_E_IO;
     }
     take_facts(out_file, facts);
     return KILN_OK;
 }
 
-static kiln_status stat_name(kn_include_path *path, const kn_folder *folder, const char *name,
+static kiln_status stat_name(kn_include_path *path, const kn_dir *dir, const char *name,
                              bool follow, kn_file_facts *out_facts)
 {
     path->statted++;
-    return folder != NULL ? kn_folder_stat(folder, name, follow, out_facts)
-                          : kn_file_stat(name, follow, out_facts, NULL);
+    return dir != NULL ? kn_dir_stat(dir, name, follow, out_facts)
+                       : kn_file_stat(name, follow, out_facts, NULL);
 }
 
 /* The file that a name leads to. Hardly any is a link, and then one look says all. */
-static kiln_status look_behind(kn_include_path *path, const kn_folder *folder, const char *name,
+static kiln_status look_behind(kn_include_path *path, const kn_dir *dir, const char *name,
                                kn_file_facts *out_facts)
 {
     if (path->links_since != 0) {
-        const kiln_status status = stat_name(path, folder, name, false, out_facts);
+        const kiln_status status = stat_name(path, dir, name, false, out_facts);
         if (status != KILN_OK || out_facts->kind != KN_FILE_LINK) {
             return status;
         }
@@ -172,7 +172,7 @@ static kiln_status look_behind(kn_include_path *path, const kn_folder *folder, c
             return KILN_MISS;
         }
     }
-    return stat_name(path, folder, name, true, out_facts);
+    return stat_name(path, dir, name, true, out_facts);
 }
 
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
@@ -198,7 +198,7 @@ kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, c
 }
 
 kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *list,
-                                 const kn_header_list_directory *row, kn_folder *out_folder)
+                                 const kn_header_list_directory *row, kn_dir *out_dir)
 {
     kn_strbuf *at = &path->scratch;
     const char *dir = dir_of(path->request, row->base, row->index);
@@ -218,7 +218,7 @@ kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *li
         memcmp(at->data, path->gone.data, at->length) == 0) {
         return KILN_MISS;
     }
-    kiln_status status = kn_folder_open(kn_strbuf_text(at), out_folder);
+    kiln_status status = kn_dir_open(kn_strbuf_text(at), out_dir);
     if (status == KILN_MISS) {
         path->statted++;
         const kn_strbuf before = path->gone;
@@ -233,12 +233,12 @@ void kn_include_path_forget(kn_include_path *path)
     kn_strbuf_clear(&path->gone);
 }
 
-kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
-                                    const char *name, kn_include_file *out_file)
+kiln_status kn_include_path_look_in(kn_include_path *path, const kn_dir *dir, const char *name,
+                                    kn_include_file *out_file)
 {
     kn_file_facts facts;
     *out_file = (kn_include_file){0};
-    const kiln_status status = look_behind(path, folder, name, &facts);
+    const kiln_status status = look_behind(path, dir, name, &facts);
     return status == KILN_OK ? take_header(&facts, out_file) : status;
 }
 

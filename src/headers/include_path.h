@@ -11,7 +11,7 @@
 #include "headers/closure.h"
 #include "headers/header_list.h"
 #include "key/digest.h"
-#include "sys/folder.h"
+#include "sys/dir.h"
 
 typedef struct kn_include_path {
     const kn_closure_request *request;
@@ -39,8 +39,8 @@ typedef struct kn_include_file {
 kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request *request);
 void kn_include_path_deinit(kn_include_path *path);
 
-/* What the answer of a search depends on besides the places, as text: "memory", "folder", number of
- * dirs and which are skipped, completeness. Part of the header list's recipe. */
+/* What the answer of a search depends on besides the places, as text: "memory", "directory", number
+ * of dirs and which are skipped, completeness. Part of the header list's recipe. */
 void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out);
 
 /* The header in memory of exactly this name, or NULL. */
@@ -56,12 +56,12 @@ kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, c
  * the request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. Two rows can be one
  * directory (the source's own, and an include dir): it is not looked for twice in a row. */
 kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *list,
-                                 const kn_header_list_directory *row, kn_folder *out_folder);
+                                 const kn_header_list_directory *row, kn_dir *out_dir);
 /* Before another look at a list: what was not there may be there by now. */
 void kn_include_path_forget(kn_include_path *path);
 /* kn_include_path_look at the place of that name in it. */
-kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
-                                    const char *name, kn_include_file *out_file);
+kiln_status kn_include_path_look_in(kn_include_path *path, const kn_dir *dir, const char *name,
+                                    kn_include_file *out_file);
 
 /* The path of a place that is in a file system, malloc'ed. KILN_MISS for others; KILN_E_NOMEM. */
 kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,

@@ -20,7 +20,7 @@ typedef struct link_search {
 static char is_there, is_missing;
 
 /* What a directory is; below one that is not there, none is. */
-static const char *look_at_folder(link_search *s, const char *name, size_t length)
+static const char *look_at_dir(link_search *s, const char *name, size_t length)
 {
     const char *known = kn_map_find(&s->seen, name, length);
     if (known == NULL) {
@@ -36,14 +36,14 @@ static const char *look_at_folder(link_search *s, const char *name, size_t lengt
 }
 
 /* The directories of a path, the first first; what follows the last slash is none. */
-static void look_at_folders(link_search *s, char *name)
+static void look_at_dirs(link_search *s, char *name)
 {
     const char *known = &is_there;
     for (char *slash = strchr(name, '/'); slash != NULL && known == &is_there && !s->changed;
          slash = strchr(slash + 1, '/')) {
         if (slash != name) {
             *slash = '\0';
-            known = look_at_folder(s, name, (size_t)(slash - name));
+            known = look_at_dir(s, name, (size_t)(slash - name));
             *slash = '/';
         }
     }
@@ -58,7 +58,7 @@ static void look_at_links_of(link_search *s, const kn_place *place, size_t lengt
     name = kn_text_copy_n(kn_header_list_name(s->list, place->name), length);
     s->changed = name == NULL || kn_include_path_of(s->path, place, name, &path) == KILN_E_NOMEM;
     if (path != NULL) {
-        look_at_folders(s, path);
+        look_at_dirs(s, path);
     }
     free(path);
     free(name);
@@ -67,7 +67,7 @@ static void look_at_links_of(link_search *s, const kn_place *place, size_t lengt
 /* A row whose directory is none of the list's. */
 static void look_at_lone_row(link_search *s, const kn_place *place)
 {
-    if (place->folder == 0) {
+    if (place->dir == 0) {
         look_at_links_of(s, place, place->name_length);
     }
 }
@@ -76,8 +76,8 @@ bool kn_links_changed(const kn_include_path *path, const kn_header_list *list, i
 {
     link_search s = {.path = path, .list = list, .since_ns = since_ns};
     kn_map_init(&s.seen);
-    for (size_t i = 0; i < list->folder_count; i++) {
-        const kn_header_list_directory *row = &list->folders[i];
+    for (size_t i = 0; i < list->dir_count; i++) {
+        const kn_header_list_directory *row = &list->dirs[i];
         const kn_place place = {.base = row->base, .index = row->index, .name = row->name};
         look_at_links_of(&s, &place, row->length);
     }

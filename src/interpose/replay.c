@@ -87,10 +87,10 @@ static kiln_status find_library(worker *one, const kn_replay_call *call, create_
 /* --- a program -------------------------------------------------------------------------------- */
 
 /* What the compiler finds by a relative path lies where the program's current directory was. */
-static kiln_status enter_folder(const kn_replay_call *call, kiln_diag *diag)
+static kiln_status enter_dir(const kn_replay_call *call, kiln_diag *diag)
 {
     const kn_replay_program *program = &call->program;
-    char *path = kn_scratch_path(program->tree, program->recorded.folder, ".");
+    char *path = kn_scratch_path(program->tree, program->recorded.dir, ".");
     const bool entered = path != NULL && (chdir(path) == 0 || chdir(program->tree) == 0);
     free(path);
     return entered ? KILN_OK
@@ -200,7 +200,7 @@ static kiln_status replay_use(worker *one, const kn_replay_question *question, k
     }
     status = find_library(one, &call, &create, diag);
     if (status == KILN_OK) {
-        status = enter_folder(&call, diag);
+        status = enter_dir(&call, diag);
     }
     if (status == KILN_OK) {
         answer->oldest = one->kinds[call.library].oldest;

@@ -86,11 +86,11 @@ static bool is_name_of_nvrtc(kn_span log, size_t at, kn_span name)
  */
 static bool is_name_of_hiprtc(kn_span log, size_t at, kn_span name)
 {
-    static const char folder[] = "/input/";
-    const size_t length = sizeof(folder) - 1;
+    static const char dir[] = "/input/";
+    const size_t length = sizeof(dir) - 1;
     const size_t end = at + name.length;
-    return at >= length && memcmp(log.data + at - length, folder, length) == 0 &&
-           end < log.length && log.data[end] == ':';
+    return at >= length && memcmp(log.data + at - length, dir, length) == 0 && end < log.length &&
+           log.data[end] == ':';
 }
 
 static bool rename_where(kn_span log, kn_span from, const char *to, is_name_fn *is_name,

@@ -78,7 +78,7 @@ static kiln_status add_headers(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_
     const kn_rtc_options *options = &key->options;
     const kn_closure_request request = {
         .source = &key->source,
-        .folder = key->folder,
+        .dir = key->dir,
         .not_beside = options->not_beside,
         .names = options->names || options->whole_name,
         .search_path_complete = program->library->kind->is_complete,
@@ -166,8 +166,8 @@ static kiln_status describe_source(kn_rtc_key *key, const kn_rtc_program *progra
         return KILN_OK;
     }
     const bool plain = program->name == NULL || strchr(program->name, '/') == NULL;
-    key->folder = plain ? kn_text_copy(".") : kn_path_folder(program->name);
-    return key->folder != NULL ? KILN_OK : kn_no_memory(diag, "keying a compile");
+    key->dir = plain ? kn_text_copy(".") : kn_path_dir(program->name);
+    return key->dir != NULL ? KILN_OK : kn_no_memory(diag, "keying a compile");
 }
 
 static kiln_status fill_recipe(kn_rtc_key *key, const kn_rtc_program *program,
@@ -224,6 +224,6 @@ void kn_rtc_key_deinit(kn_rtc_key *key)
     kiln_recipe_destroy(key->recipe);
     free((void *)key->options.rest);
     free((void *)key->options.directories);
-    free(key->folder);
+    free(key->dir);
     memset(key, 0, sizeof(*key));
 }

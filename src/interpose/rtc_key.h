@@ -10,7 +10,7 @@ typedef struct kn_rtc_key {
     kn_closure *closure;
     kiln_source source;
     kn_rtc_options options;
-    char *folder;
+    char *dir;
     bool watch_name;  /* the code may hold the directory of the source's name, which is not keyed */
     char bypass[256]; /* why it bypasses the cache; "" if it does not */
 } kn_rtc_key;

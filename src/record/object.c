@@ -49,9 +49,9 @@ static kiln_status publish_file(const char *root, const char *path, kn_span byte
                                 uint64_t *out_written, kiln_diag *diag)
 {
     kn_publish publish;
-    char *folder = kn_path_join(root, "tmp");
-    kiln_status status = folder != NULL ? kn_publish_begin_unnamed(&publish, folder, path, diag)
-                                        : kn_no_memory(diag, keeping);
+    char *dir = kn_path_join(root, "tmp");
+    kiln_status status = dir != NULL ? kn_publish_begin_unnamed(&publish, dir, path, diag)
+                                     : kn_no_memory(diag, keeping);
     if (status == KILN_OK) {
         kn_publish_write(&publish, bytes.data, bytes.length);
         status = kn_publish_commit(&publish, false, diag);
@@ -59,7 +59,7 @@ static kiln_status publish_file(const char *root, const char *path, kn_span byte
     if (status == KILN_OK) {
         *out_written = bytes.length;
     }
-    free(folder);
+    free(dir);
     return status;
 }
 

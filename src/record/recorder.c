@@ -344,7 +344,7 @@ static kiln_status add_closure_file(void *user, const kn_closure_file *file)
     if (kn_map_find(&draft->paths, file->path, strlen(file->path)) != NULL) {
         return KILN_OK;
     }
-    draft->needs_folder = draft->needs_folder || !kn_path_is_absolute(file->path);
+    draft->needs_dir = draft->needs_dir || !kn_path_is_absolute(file->path);
     memcpy(content.digest, file->digest, sizeof content.digest);
     if (file->size == 0 || !has_object(draft->recorder, file->digest)) {
         kiln_status status = put_file(draft, file, &content);
@@ -361,7 +361,7 @@ void kn_draft_add_closure(kn_draft *draft, const kn_closure *closure)
     if (draft->failure != KILN_OK || closure == NULL) {
         return;
     }
-    draft->needs_folder = draft->needs_folder || kn_closure_names_matter(closure);
+    draft->needs_dir = draft->needs_dir || kn_closure_names_matter(closure);
     kiln_status status = kn_closure_files(closure, add_closure_file, draft);
     if (status != KILN_OK && draft->failure == KILN_OK) {
         (void)fail_without_memory(draft);
@@ -401,9 +401,9 @@ void kn_draft_end(kn_draft *draft, const char *target, uint64_t compile_ns)
 {
     draft->use.target = target;
     draft->use.compile_ns = compile_ns;
-    if (draft->failure == KILN_OK && draft->needs_folder) {
-        draft->folder = kn_path_resolve(".");
-        draft->program.folder = draft->folder != NULL ? draft->folder : "";
+    if (draft->failure == KILN_OK && draft->needs_dir) {
+        draft->dir = kn_path_resolve(".");
+        draft->program.dir = draft->dir != NULL ? draft->dir : "";
     }
     if (draft->failure == KILN_OK) {
         write_program(draft);
@@ -421,7 +421,7 @@ void kn_draft_end(kn_draft *draft, const char *target, uint64_t compile_ns)
     }
     free(draft->texts);
     free(draft->files);
-    free(draft->folder);
+    free(draft->dir);
     kn_map_deinit(&draft->paths);
     kiln_diag_clear(&draft->diag);
 }

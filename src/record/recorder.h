@@ -33,9 +33,9 @@ typedef struct kn_draft {
     kn_recorded_file *files;
     size_t file_capacity;
     kn_map paths; /* of `files` */
-    char *folder;
-    bool needs_folder; /* a path is relative, or the code may name files */
-    uint64_t written;  /* bytes that the recording has more */
+    char *dir;
+    bool needs_dir;   /* a path is relative, or the code may name files */
+    uint64_t written; /* bytes that the recording has more */
     kiln_status failure;
     kiln_diag diag; /* of the failure */
 } kn_draft;

@@ -16,7 +16,7 @@ static const char opening[] = "opening a recording";
 
 /* --- the marker ------------------------------------------------------------------------------- */
 
-static kiln_status refuse_folder(const char *root, const char *why, kiln_diag *diag)
+static kiln_status refuse_dir(const char *root, const char *why, kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_INVALID,
                          "name the directory that KILN_RECORD or kiln exec --record filled", root,
@@ -42,7 +42,7 @@ static kiln_status read_marker(const char *root, kiln_diag *diag)
     text[strcspn(text, "\r\n")] = '\0';
     if (!named || !kn_text_to_u64(text + strlen(KN_RECORDING_MARKER " "), &version) ||
         version == 0) {
-        status = refuse_folder(root, "its file " KN_RECORDING_MARKER " is not one of kiln", diag);
+        status = refuse_dir(root, "its file " KN_RECORDING_MARKER " is not one of kiln", diag);
     } else if (version > KN_RECORDING_VERSION) {
         status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "update kiln", root,
                                "it was made by a newer kiln: version %llu, and this one reads %u",
@@ -72,16 +72,16 @@ static kiln_status write_marker(const char *root, kiln_diag *diag)
 {
     kn_publish publish;
     char *path = kn_path_join(root, KN_RECORDING_MARKER);
-    char *folder = kn_path_join(root, "tmp");
-    kiln_status status = path != NULL && folder != NULL
-                             ? kn_publish_begin_unnamed(&publish, folder, path, diag)
+    char *dir = kn_path_join(root, "tmp");
+    kiln_status status = path != NULL && dir != NULL
+                             ? kn_publish_begin_unnamed(&publish, dir, path, diag)
                              : kn_no_memory(diag, opening);
     if (status == KILN_OK) {
         static const char text[] = KN_RECORDING_MARKER " 1\n";
         kn_publish_write(&publish, text, sizeof(text) - 1);
         status = kn_publish_commit(&publish, false, diag);
     }
-    free(folder);
+    free(dir);
     free(path);
     return status;
 }
@@ -92,14 +92,14 @@ kiln_status kn_recording_prepare(const char *root, kiln_diag *diag)
     if (status != KILN_MISS) {
         return status;
     }
-    status = kn_file_make_folder(root, diag);
+    status = kn_file_make_dir(root, diag);
     if (status == KILN_OK) {
         status = kn_file_list(root, stop_at_any, NULL, diag);
     }
     /* Another process may have begun it meanwhile. */
     if (status == KILN_E_BUSY) {
         status = read_marker(root, diag);
-        return status == KILN_MISS ? refuse_folder(root, "there is something else in it", diag)
+        return status == KILN_MISS ? refuse_dir(root, "there is something else in it", diag)
                                    : status;
     }
     return status == KILN_OK ? write_marker(root, diag) : status;
@@ -111,7 +111,7 @@ typedef kiln_status visit_file(void *user, const char *path, const char *name);
 
 /* The files of one kind: root/kind/ab/NAME. */
 typedef struct kind_walk {
-    const char *folder; /* root/kind, then root/kind/ab */
+    const char *dir; /* root/kind, then root/kind/ab */
     visit_file *visit;
     void *user;
     bool inner;
@@ -120,13 +120,13 @@ typedef struct kind_walk {
 static kiln_status visit_name(void *user, const char *name)
 {
     const kind_walk *walk = (const kind_walk *)user;
-    char *path = kn_path_join(walk->folder, name);
+    char *path = kn_path_join(walk->dir, name);
     kiln_status status = path != NULL ? KILN_OK : KILN_E_NOMEM;
     if (status == KILN_OK && walk->inner) {
         status = walk->visit(walk->user, path, name);
     } else if (status == KILN_OK) {
         kind_walk inner = *walk;
-        inner.folder = path;
+        inner.dir = path;
         inner.inner = true;
         status = kn_file_list(path, visit_name, &inner, NULL);
         status = status == KILN_E_NOMEM ? status : KILN_OK; /* a file, or gone */
@@ -138,13 +138,13 @@ static kiln_status visit_name(void *user, const char *name)
 static kiln_status walk_kind(const char *root, const char *kind, visit_file *visit, void *user,
                              kiln_diag *diag)
 {
-    char *folder = kn_path_join(root, kind);
-    if (folder == NULL) {
+    char *dir = kn_path_join(root, kind);
+    if (dir == NULL) {
         return kn_no_memory(diag, opening);
     }
-    kind_walk walk = {folder, visit, user, false};
-    kiln_status status = kn_file_list(folder, visit_name, &walk, diag);
-    free(folder);
+    kind_walk walk = {dir, visit, user, false};
+    kiln_status status = kn_file_list(dir, visit_name, &walk, diag);
+    free(dir);
     return status == KILN_MISS ? KILN_OK : status; /* nothing of that kind yet */
 }
 
@@ -262,7 +262,7 @@ kiln_status kn_recording_open(const char *root, kn_recording *out_recording, kil
         out_recording->root != NULL ? read_marker(root, diag) : kn_no_memory(diag, opening);
     if (status == KILN_MISS) {
         status =
-            refuse_folder(root, "it is not a recording: it has no file " KN_RECORDING_MARKER, diag);
+            refuse_dir(root, "it is not a recording: it has no file " KN_RECORDING_MARKER, diag);
     }
     if (status == KILN_OK) {
         status = walk_kind(root, "uses", read_use, &list, diag);

@@ -139,9 +139,9 @@ bool kn_recorded_encode(const kn_recorded *program, kn_strbuf *out)
     const size_t start = begin_frame(out);
     append_u32(out, program->frontend);
     append_u32(out, program->flags);
-    const bool good = program->folder != NULL && program->link_options != NULL &&
+    const bool good = program->dir != NULL && program->link_options != NULL &&
                       append_string(out, kiln_language_name(program->language)) &&
-                      append_string(out, program->name) && append_string(out, program->folder) &&
+                      append_string(out, program->name) && append_string(out, program->dir) &&
                       append_texts(out, program) && append_defines(out, program) &&
                       append_strings(out, program->options, program->option_count) &&
                       append_strings(out, program->include_dirs, program->include_dir_count) &&
@@ -327,7 +327,7 @@ static void take_program(reader *from, kn_recorded *program)
 {
     take_head(from, program);
     program->name = take_string_or_none(from);
-    program->folder = take_string(from);
+    program->dir = take_string(from);
     take_texts(from, program);
     take_defines(from, program);
     program->options = take_strings(from, &program->option_count);

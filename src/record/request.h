@@ -52,7 +52,7 @@ typedef struct kn_recorded_text {
 } kn_recorded_text;
 
 /* A file that the text reached, at the path under which the compiler opens it, relative ones as
- * seen from `folder`. */
+ * seen from `directory`. */
 typedef struct kn_recorded_file {
     const char *path;
     kn_object content;
@@ -72,8 +72,8 @@ typedef struct kn_recorded {
     kn_recorded_frontend frontend;
     uint32_t flags;
     kiln_language language;
-    const char *name;   /* as the caller gave it; NULL: none */
-    const char *folder; /* the current directory, absolute; "" if it does not matter */
+    const char *name; /* as the caller gave it; NULL: none */
+    const char *dir;  /* the current directory, absolute; "" if it does not matter */
     const kn_recorded_text *texts;
     size_t text_count;
     const kiln_define *defines;
@@ -93,7 +93,7 @@ typedef struct kn_recorded {
 #define KN_RECORDED_INIT                                                                           \
     (kn_recorded)                                                                                  \
     {                                                                                              \
-        .folder = "", .link_options = ""                                                           \
+        .dir = "", .link_options = ""                                                              \
     }
 
 /* One use: the file uses/ab/<key>, where the key is that of the compile's recipe (of the walk's

@@ -104,7 +104,7 @@ static char *choose_value(const kn_replay_program *program, const kn_call_option
                           const char *recorded, const char *wanted)
 {
     if (option->use == KN_OPTION_DIRECTORY) {
-        return kn_scratch_path(program->tree, program->recorded.folder, option->value);
+        return kn_scratch_path(program->tree, program->recorded.dir, option->value);
     }
     const bool target = option->use == KN_OPTION_TARGET && strcmp(option->value, recorded) == 0;
     return kn_text_copy(target ? wanted : option->value);

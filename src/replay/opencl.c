@@ -15,9 +15,9 @@ static const char replaying[] = "replaying an OpenCL program";
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static bool append_folder(const kn_replay_program *program, const char *folder, kn_strbuf *out)
+static bool append_dir(const kn_replay_program *program, const char *dir, kn_strbuf *out)
 {
-    char *placed = kn_scratch_path(program->tree, program->recorded.folder, folder);
+    char *placed = kn_scratch_path(program->tree, program->recorded.dir, dir);
     if (placed != NULL) {
         kn_strbuf_printf(out, "-I %s ", placed);
     }
@@ -34,13 +34,13 @@ char *kn_replay_opencl_options(const kn_replay_program *program, const char *opt
     kn_strbuf_init(&out, 0);
     kn_opencl_option_reader_init(&reader, options);
     /* PoCL searches the current directory first, which here is another one. */
-    if (program->recorded.folder[0] != '\0') {
-        good = append_folder(program, ".", &out);
+    if (program->recorded.dir[0] != '\0') {
+        good = append_dir(program, ".", &out);
     }
     while (good && kn_opencl_option_read(&reader, &option)) {
         /* Directories in quotes stay as they stand there, like all other options. */
-        if (option.folder != NULL && memchr(option.whole.data, '"', option.whole.length) == NULL) {
-            good = append_folder(program, option.folder, &out);
+        if (option.dir != NULL && memchr(option.whole.data, '"', option.whole.length) == NULL) {
+            good = append_dir(program, option.dir, &out);
         } else {
             kn_strbuf_append(&out, option.whole.data, option.whole.length);
             kn_strbuf_append_char(&out, ' ');

@@ -3,7 +3,7 @@
 #ifndef KILN_REPLAY_OPENCL_H
 #define KILN_REPLAY_OPENCL_H
 
-#include "core/walk/plan.h"
+#include "core/build/plan.h"
 #include "replay/program.h"
 
 /* A string of options with each -I in the program's tree; free(). `out_first` of PoCL: the

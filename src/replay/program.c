@@ -49,30 +49,30 @@ static kiln_status place_name(kn_replay_program *program, kiln_diag *diag)
     if (recorded->name == NULL) {
         return KILN_OK;
     }
-    char *placed = NULL, *folder = NULL;
+    char *placed = NULL, *dir = NULL;
     if (strchr(recorded->name, '/') != NULL) {
-        placed = kn_scratch_path(program->tree, recorded->folder, recorded->name);
-        folder = placed != NULL ? kn_path_folder(placed) : NULL;
-        if (folder == NULL) {
+        placed = kn_scratch_path(program->tree, recorded->dir, recorded->name);
+        dir = placed != NULL ? kn_path_dir(placed) : NULL;
+        if (dir == NULL) {
             free(placed);
             return kn_no_memory(diag, reading);
         }
     }
-    const bool needed = folder != NULL && kn_scratch_has_below(recorded, program->tree, folder);
+    const bool needed = dir != NULL && kn_scratch_has_below(recorded, program->tree, dir);
     program->name = needed ? placed : kn_text_copy(recorded->name);
     free(needed ? NULL : placed);
-    free(folder);
+    free(dir);
     return program->name != NULL ? KILN_OK : kn_no_memory(diag, reading);
 }
 
-static kiln_status place_folders(kn_replay_program *program, kiln_diag *diag)
+static kiln_status place_dirs(kn_replay_program *program, kiln_diag *diag)
 {
     const kn_recorded *recorded = &program->recorded;
     program->include_dirs = (char **)calloc(recorded->include_dir_count + 1, sizeof(char *));
     bool good = program->include_dirs != NULL;
     for (size_t i = 0; good && i < recorded->include_dir_count; i++) {
         program->include_dirs[i] =
-            kn_scratch_path(program->tree, recorded->folder, recorded->include_dirs[i]);
+            kn_scratch_path(program->tree, recorded->dir, recorded->include_dirs[i]);
         good = program->include_dirs[i] != NULL;
     }
     return good ? place_name(program, diag) : kn_no_memory(diag, reading);
@@ -93,7 +93,7 @@ kiln_status kn_replay_program_init(kn_replay_program *program, const kn_recordin
             kn_scratch_fill(scratch, recording->root, &program->recorded, &program->tree, diag);
     }
     if (status == KILN_OK) {
-        status = place_folders(program, diag);
+        status = place_dirs(program, diag);
     }
     if (status != KILN_OK) {
         kn_replay_program_deinit(program);

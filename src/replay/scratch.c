@@ -54,14 +54,14 @@ static void append_parts(kn_strbuf *path, size_t tree, const char *from)
     }
 }
 
-char *kn_scratch_path(const char *tree, const char *folder, const char *path)
+char *kn_scratch_path(const char *tree, const char *dir, const char *path)
 {
     kn_strbuf out;
     kn_strbuf_init(&out, 0);
     kn_strbuf_append_text(&out, tree);
     const size_t length = out.length;
     if (!kn_path_is_absolute(path)) {
-        append_parts(&out, length, folder);
+        append_parts(&out, length, dir);
     }
     append_parts(&out, length, path);
     if (out.length == 0) {
@@ -77,7 +77,7 @@ bool kn_scratch_has_below(const kn_recorded *program, const char *tree, const ch
     for (size_t i = 0; !has && i < program->file_count; i++) {
         char *path = program->files[i].system
                          ? NULL
-                         : kn_scratch_path(tree, program->folder, program->files[i].path);
+                         : kn_scratch_path(tree, program->dir, program->files[i].path);
         has = path != NULL && strncmp(path, directory, length) == 0 && path[length] == '/';
         free(path);
     }
@@ -105,9 +105,9 @@ static void remove_tree(const char *path) // NOLINT(misc-no-recursion)
     if (kn_file_stat(path, false, &facts, NULL) != KILN_OK) {
         return;
     }
-    if (facts.kind == KN_FILE_FOLDER) {
+    if (facts.kind == KN_FILE_DIR) {
         kn_ignore(kn_file_list(path, remove_name, (void *)(uintptr_t)path, NULL));
-        kn_ignore(kn_file_remove_folder(path));
+        kn_ignore(kn_file_remove_dir(path));
     } else {
         kn_ignore(kn_file_remove(path, NULL));
     }
@@ -132,7 +132,7 @@ static kiln_status make_root(kn_scratch *scratch, kiln_diag *diag)
     kn_strbuf_printf(&path, "%s/kiln-replay-%016llx", base != NULL ? base : "",
                      (unsigned long long)kn_random_u64());
     char *root = kn_strbuf_detach(&path, NULL);
-    kiln_status status = base != NULL && root != NULL ? kn_file_make_new_folder(root, diag)
+    kiln_status status = base != NULL && root != NULL ? kn_file_make_new_dir(root, diag)
                                                       : kn_no_memory(diag, writing);
     if (status == KILN_OK) {
         scratch->root = root;
@@ -152,7 +152,7 @@ static bool name_tree(const kn_recorded *program, char name[2 * KN_DIGEST_SIZE +
         return false;
     }
     kn_digest_begin(&digest);
-    kn_digest_update(&digest, program->folder, strlen(program->folder) + 1);
+    kn_digest_update(&digest, program->dir, strlen(program->dir) + 1);
     for (size_t i = 0; i < program->file_count; i++) {
         const kn_recorded_file *file = &program->files[i];
         kn_digest_update(&digest, file->path, strlen(file->path) + 1);
@@ -171,7 +171,7 @@ static kiln_status write_file(const char *recording, const char *tree, const kn_
 {
     kn_publish publish;
     char *text = NULL;
-    char *path = kn_scratch_path(tree, program->folder, file->path);
+    char *path = kn_scratch_path(tree, program->dir, file->path);
     kiln_status status = path != NULL ? kn_object_get(recording, &file->content, &text, diag)
                                       : kn_no_memory(diag, writing);
     if (status == KILN_OK) {
@@ -187,13 +187,12 @@ static kiln_status write_file(const char *recording, const char *tree, const kn_
 }
 
 /* A file that names "inc/../a.h" needs the directory `inc`, too. */
-static kiln_status make_folders(const char *tree, const kn_recorded *program, kiln_diag *diag)
+static kiln_status make_dirs(const char *tree, const kn_recorded *program, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     for (size_t i = 0; status == KILN_OK && i <= program->include_dir_count; i++) {
-        char *path =
-            kn_scratch_path(tree, program->folder, i > 0 ? program->include_dirs[i - 1] : "");
-        status = path != NULL ? kn_file_make_folder(path, diag) : kn_no_memory(diag, writing);
+        char *path = kn_scratch_path(tree, program->dir, i > 0 ? program->include_dirs[i - 1] : "");
+        status = path != NULL ? kn_file_make_dir(path, diag) : kn_no_memory(diag, writing);
         free(path);
     }
     return status;
@@ -203,7 +202,7 @@ static kiln_status make_folders(const char *tree, const kn_recorded *program, ki
 static kiln_status write_files(const char *recording, const char *tree, const kn_recorded *program,
                                kiln_diag *diag)
 {
-    kiln_status status = kn_file_make_folder(tree, diag);
+    kiln_status status = kn_file_make_dir(tree, diag);
     for (size_t i = 0; status == KILN_OK && i < program->file_count; i++) {
         if (!program->files[i].system) {
             status = write_file(recording, tree, program, &program->files[i], diag);
@@ -238,7 +237,7 @@ static bool has_file(kn_scratch *scratch, const kn_recorded *program, const kn_r
 {
     static char yes, no;
     kn_strbuf key;
-    char *path = kn_scratch_path("", program->folder, file->path);
+    char *path = kn_scratch_path("", program->dir, file->path);
     if (path == NULL) {
         return false;
     }
@@ -261,9 +260,8 @@ static bool has_files(kn_scratch *scratch, const kn_recorded *program)
 {
     kn_file_facts facts;
     size_t found = 0;
-    if (program->folder[0] != '\0' &&
-        (kn_file_stat(program->folder, true, &facts, NULL) != KILN_OK ||
-         facts.kind != KN_FILE_FOLDER)) {
+    if (program->dir[0] != '\0' &&
+        (kn_file_stat(program->dir, true, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_DIR)) {
         return false;
     }
     for (size_t i = 0; i < program->file_count; i++) {
@@ -306,7 +304,7 @@ kiln_status kn_scratch_fill(kn_scratch *scratch, const char *recording, const kn
         status = write_files(recording, tree, program, diag);
     }
     if (status == KILN_OK) {
-        status = make_folders(tree, program, diag);
+        status = make_dirs(tree, program, diag);
     }
     kn_mutex_unlock(&scratch->lock);
     if (status == KILN_OK) {

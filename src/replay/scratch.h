@@ -31,9 +31,9 @@ void kn_scratch_deinit(kn_scratch *scratch);
 kiln_status kn_scratch_fill(kn_scratch *scratch, const char *recording, const kn_recorded *program,
                             char **out_tree, kiln_diag *diag);
 
-/* Where a path of the program is in its tree; free(). `folder` is the program's current directory:
- * relative paths are seen from there. NULL: no memory. */
-char *kn_scratch_path(const char *tree, const char *folder, const char *path);
+/* Where a path of the program is in its tree; free(). `directory` is the program's current
+ * directory: relative paths are seen from there. NULL: no memory. */
+char *kn_scratch_path(const char *tree, const char *dir, const char *path);
 /* Whether a file of the program lies in this directory of its tree, at any depth. */
 bool kn_scratch_has_below(const kn_recorded *program, const char *tree, const char *directory);
 

@@ -55,12 +55,12 @@ void kn_config_read(kn_config_file *file, bool system)
 static void find_user_file(char *path, size_t size)
 {
     const char *own = kn_env_shell("KILN_CONFIG");
-    const char *folder = kn_env_shell("XDG_CONFIG_HOME");
+    const char *dir = kn_env_shell("XDG_CONFIG_HOME");
     const char *home = kn_env_shell("HOME");
     if (own != NULL) {
         kn_text_put(path, size, own[0] == '/' ? own : "");
-    } else if (folder != NULL && folder[0] == '/') {
-        kn_text_putf(path, size, "%s/kiln/kiln.conf", folder);
+    } else if (dir != NULL && dir[0] == '/') {
+        kn_text_putf(path, size, "%s/kiln/kiln.conf", dir);
     } else if (home != NULL && home[0] == '/') {
         kn_text_putf(path, size, "%s/.config/kiln/kiln.conf", home);
     }

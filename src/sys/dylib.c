@@ -25,7 +25,7 @@ struct kn_dylib {
 };
 
 /* Where libraries lie that the loader may or may not look at. */
-static const char *const usual_folders[] = {
+static const char *const usual_dirs[] = {
 #if defined(__x86_64__)
     "/usr/lib/x86_64-linux-gnu",
     "/lib/x86_64-linux-gnu",
@@ -56,12 +56,12 @@ typedef struct failure {
     char fix[512];
 } failure;
 
-static bool exists_in(const char *folder, size_t folder_length, const char *name, char *path)
+static bool exists_in(const char *dir, size_t dir_length, const char *name, char *path)
 {
-    if (folder_length == 0 || folder[0] != '/' || folder_length + strlen(name) + 2 > MAX_PATH) {
+    if (dir_length == 0 || dir[0] != '/' || dir_length + strlen(name) + 2 > MAX_PATH) {
         return false;
     }
-    kn_text_putf(path, MAX_PATH, "%.*s/%s", (int)folder_length, folder, name);
+    kn_text_putf(path, MAX_PATH, "%.*s/%s", (int)dir_length, dir, name);
     return access(path, F_OK) == 0;
 }
 
@@ -80,8 +80,8 @@ static bool find_file(const char *name, char *path)
         }
         list += length + (list[length] != '\0' ? 1 : 0);
     }
-    for (size_t i = 0; i < sizeof usual_folders / sizeof *usual_folders; i++) {
-        if (exists_in(usual_folders[i], strlen(usual_folders[i]), name, path)) {
+    for (size_t i = 0; i < sizeof usual_dirs / sizeof *usual_dirs; i++) {
+        if (exists_in(usual_dirs[i], strlen(usual_dirs[i]), name, path)) {
             return true;
         }
     }

@@ -60,11 +60,11 @@ void kn_dylib_retire(kn_dylib *lib);
 const char *kn_dylib_path(const kn_dylib *lib);         /* of the file that was mapped */
 void *kn_dylib_symbol(kn_dylib *lib, const char *name); /* or NULL */
 
-/* Loads a shared object from bytes; each call loads again. `folders` (NULL-terminated, absolute) is
- * for tests: where to put the bytes; NULL tries an anonymous file in memory, then the temporary
- * directories. KILN_E_REJECTED with the loader's words when the object is at fault,
+/* Loads a shared object from bytes; each call loads again. `directories` (NULL-terminated,
+ * absolute) is for tests: where to put the bytes; NULL tries an anonymous file in memory, then the
+ * temporary directories. KILN_E_REJECTED with the loader's words when the object is at fault,
  * KILN_E_UNAVAILABLE when no place allows execution. */
-kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *folders,
+kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *dirs,
                                  kn_dylib **out_lib, kiln_diag *diag);
 
 /* Fills the function pointers of `table`. `version` is what the library says it is (0: unknown): a

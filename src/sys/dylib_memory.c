@@ -109,13 +109,13 @@ static bool place_memory(place *p)
 }
 #endif
 
-static bool place_file(place *p, const char *folder)
+static bool place_file(place *p, const char *dir)
 {
-    if (folder == NULL || folder[0] != '/') {
+    if (dir == NULL || dir[0] != '/') {
         return false;
     }
     for (int i = 0; i < 8; i++) {
-        kn_text_putf(p->path, sizeof(p->path), "%s/kiln-%016llx.so", folder,
+        kn_text_putf(p->path, sizeof(p->path), "%s/kiln-%016llx.so", dir,
                      (unsigned long long)kn_random_u64());
         p->handle = open(p->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (p->handle >= 0) {
@@ -164,7 +164,7 @@ static bool load_from(place *p, const void *data, size_t size, kn_dylib **out_li
     return true;
 }
 
-kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *folders,
+kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *dirs,
                                  kn_dylib **out_lib, kiln_diag *diag)
 {
     char *temporary = NULL;
@@ -179,14 +179,14 @@ kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *cons
     if (!kn_file_may_reach(size)) {
         return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot load", "an object");
     }
-    if (folders == NULL) {
+    if (dirs == NULL) {
         settled = place_memory(&p) && load_from(&p, data, size, out_lib, &status, diag);
         place_close(&p);
         temporary = kn_paths_temporary();
     }
     const char *const usual[] = {temporary != NULL ? temporary : "/tmp", "/dev/shm", "/var/tmp",
                                  NULL};
-    const char *const *list = folders != NULL ? folders : usual;
+    const char *const *list = dirs != NULL ? dirs : usual;
     for (size_t i = 0; !settled && list[i] != NULL; i++) {
         settled = place_file(&p, list[i]) && load_from(&p, data, size, out_lib, &status, diag);
         place_close(&p);

@@ -1,6 +1,6 @@
 /* What the system says of a file, as kiln keeps it. For src/sys alone.
  *
- * kn_held_folder_handle is in folder.c, the others are in file.c. */
+ * kn_held_dir_handle is in dir.c, the others are in file.c. */
 #ifndef KILN_SYS_FACTS_H
 #define KILN_SYS_FACTS_H
 
@@ -11,7 +11,7 @@
  * the writer asks first. False with errno EFBIG. */
 bool kn_file_may_reach(uint64_t size);
 
-int kn_held_folder_handle(const kn_held_folder *folder);
+int kn_held_dir_handle(const kn_held_dir *dir);
 
 struct stat;
 void kn_file_take_facts(const struct stat *from, kn_file_facts *out);

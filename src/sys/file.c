@@ -1,4 +1,4 @@
-/* Files: facts, reading whole, small shared records. Directories are in folder.c. */
+/* Files: facts, reading whole, small shared records. Directories are in dir.c. */
 #include "sys/file.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ void kn_file_take_facts(const struct stat *from, kn_file_facts *out)
 {
     *out = (kn_file_facts){
         .kind = S_ISREG(from->st_mode)   ? KN_FILE_REGULAR
-                : S_ISDIR(from->st_mode) ? KN_FILE_FOLDER
+                : S_ISDIR(from->st_mode) ? KN_FILE_DIR
                 : S_ISLNK(from->st_mode) ? KN_FILE_LINK
                                          : KN_FILE_OTHER,
         .size = (uint64_t)from->st_size,
@@ -55,11 +55,11 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
     return KILN_OK;
 }
 
-static int open_retrying(int folder, const char *path, int flags, mode_t mode)
+static int open_retrying(int dir, const char *path, int flags, mode_t mode)
 {
     int fd;
     do {
-        fd = openat(folder, path, flags, mode);
+        fd = openat(dir, path, flags, mode);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -161,7 +161,7 @@ static kiln_status read_open_file(int fd, const char *path, size_t limit, room *
     return KILN_OK;
 }
 
-static kiln_status read_file(int folder, const char *path, size_t limit, bool nofollow, room *to,
+static kiln_status read_file(int dir, const char *path, size_t limit, bool nofollow, room *to,
                              kn_file_facts *out_facts, kiln_diag *diag)
 {
     if (out_facts != NULL) {
@@ -169,7 +169,7 @@ static kiln_status read_file(int folder, const char *path, size_t limit, bool no
     }
     /* O_NONBLOCK: a planted FIFO must not hang the open. It changes nothing for regular files. */
     int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (nofollow ? O_NOFOLLOW : 0);
-    int fd = open_retrying(folder, path, flags, 0);
+    int fd = open_retrying(dir, path, flags, 0);
     if (fd < 0 && open_means_missing(errno)) {
         return KILN_MISS;
     }
@@ -194,13 +194,13 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
     return status;
 }
 
-kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
+kiln_status kn_file_read_behind(const kn_held_dir *dir, const char *path, size_t limit,
                                 const kn_file_gate *gate, size_t before, void **out_memory,
                                 size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
                                 kiln_diag *diag)
 {
     room to = {.before = before, .gate = gate};
-    const int at = folder != NULL ? kn_held_folder_handle(folder) : AT_FDCWD;
+    const int at = dir != NULL ? kn_held_dir_handle(dir) : AT_FDCWD;
     kiln_status status = read_file(at, path, limit, true, &to, out_facts, diag);
     *out_memory = to.memory;
     *out_at = to.at;

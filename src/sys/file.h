@@ -2,7 +2,7 @@
  * meaning in the diag (vendor_code is errno); callers that only need "there or not" pass a NULL
  * diag.
  *
- * What works on directories is in folder.c, the paths are in path.c. */
+ * What works on directories is in dir.c, the paths are in path.c. */
 #ifndef KILN_SYS_FILE_H
 #define KILN_SYS_FILE_H
 
@@ -15,7 +15,7 @@
 
 typedef enum kn_file_kind {
     KN_FILE_REGULAR,
-    KN_FILE_FOLDER,
+    KN_FILE_DIR,
     KN_FILE_LINK,
     KN_FILE_OTHER,
 } kn_file_kind;
@@ -49,9 +49,9 @@ FILE *kn_file_create_stream(const char *path);
 /* A directory that is held open: files in it are found without walking the path to it, each part of
  * which the system would look up again. By now it may be gone, or no longer what its path leads to.
  * A link is not followed. KILN_MISS, KILN_E_IO, KILN_E_NOMEM. */
-typedef struct kn_held_folder kn_held_folder;
-kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, kiln_diag *diag);
-void kn_held_folder_close(kn_held_folder *folder);
+typedef struct kn_held_dir kn_held_dir;
+kiln_status kn_held_dir_open(const char *path, kn_held_dir **out_dir, kiln_diag *diag);
+void kn_held_dir_close(kn_held_dir *dir);
 
 /* Looks at the first `size` bytes of a large file before the rest is read. */
 typedef struct kn_file_gate {
@@ -62,33 +62,33 @@ typedef struct kn_file_gate {
 
 /* As kn_file_read without following a link, into memory whose first bytes, `before` at least, are
  * the caller's: the file lies after them at *out_at, on a line of the processor's caches. One
- * allocation holds what is read and what stands for it. `path` is relative to `folder` unless that
- * is NULL. `gate` may be NULL; what it does not take is KILN_E_INVALID. */
-kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
+ * allocation holds what is read and what stands for it. `path` is relative to `directory` unless
+ * that is NULL. `gate` may be NULL; what it does not take is KILN_E_INVALID. */
+kiln_status kn_file_read_behind(const kn_held_dir *dir, const char *path, size_t limit,
                                 const kn_file_gate *gate, size_t before, void **out_memory,
                                 size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
                                 kiln_diag *diag);
 
 /* Makes a directory with all its parents, each 0700 (Windows: inherited); existing ones are
  * fine. */
-kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);
+kiln_status kn_file_make_dir(const char *path, kiln_diag *diag);
 
 /* Makes one directory that is nobody's yet, 0700, and its parents where they are missing: what is
  * made in a place that all may write to must not be what another user has put there. KILN_E_BUSY if
  * the name is taken, by whatever. */
-kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag);
+kiln_status kn_file_make_new_dir(const char *path, kiln_diag *diag);
 
 /* KILN_OK if files can be made in this directory (rights, read-only mounts); KILN_E_IO with the
  * reason. */
-kiln_status kn_file_writable(const char *folder, kiln_diag *diag);
+kiln_status kn_file_writable(const char *dir, kiln_diag *diag);
 
 /* What is free for this user on the file system of a path, and its size. KILN_E_IO where the system
  * does not say. */
 kiln_status kn_file_space(const char *path, uint64_t *out_free, uint64_t *out_size);
 
-/* Removes one file; KILN_MISS if it was not there. kn_file_remove_folder removes an empty one. */
+/* Removes one file; KILN_MISS if it was not there. kn_file_remove_dir removes an empty one. */
 kiln_status kn_file_remove(const char *path, kiln_diag *diag);
-kiln_status kn_file_remove_folder(const char *path);
+kiln_status kn_file_remove_dir(const char *path);
 
 /* Sets mtime to now without changing anything else: kiln's own last-use stamp. */
 kiln_status kn_file_touch(const char *path);
@@ -96,7 +96,7 @@ kiln_status kn_file_touch(const char *path);
 /* Calls `visit` for each name in a directory but "." and "..", in no order; a status other than
  * KILN_OK ends it. KILN_MISS if there is no such directory. */
 typedef kiln_status kn_file_visit(void *user, const char *name);
-kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, kiln_diag *diag);
+kiln_status kn_file_list(const char *dir, kn_file_visit *visit, void *user, kiln_diag *diag);
 
 /* A random-access file for small shared records (stats). Opened read-write, made 0600 if absent. */
 typedef struct kn_file kn_file;
@@ -113,11 +113,11 @@ kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, s
 #define KN_PATH_LIST_SEPARATOR ":"
 #endif
 
-/* Joins with exactly one separator; malloc'ed, NULL when out of memory. kn_path_folder gives the
+/* Joins with exactly one separator; malloc'ed, NULL when out of memory. kn_path_dir gives the
  * part before the last separator ("." if none), malloc'ed; kn_path_name the part after it,
  * borrowed. */
-char *kn_path_join(const char *folder, const char *name);
-char *kn_path_folder(const char *path);
+char *kn_path_join(const char *dir, const char *name);
+char *kn_path_dir(const char *path);
 const char *kn_path_name(const char *path);
 bool kn_path_is_absolute(const char *path);
 /* Absolute, with all links followed; malloc'ed, or NULL if there is no such file. */

@@ -29,14 +29,14 @@ kiln_status kn_guarded_read(const char *path, size_t limit, void **out_data, siz
 kiln_status kn_guarded_make(const char *path, const void *data, size_t size, kiln_diag *diag)
 {
     kn_publish publish;
-    char *folder = kn_path_folder(path);
-    kiln_status status = folder != NULL ? kn_publish_begin_unnamed(&publish, folder, path, diag)
-                                        : kn_fail_nomem(diag, "cannot make", path);
+    char *dir = kn_path_dir(path);
+    kiln_status status = dir != NULL ? kn_publish_begin_unnamed(&publish, dir, path, diag)
+                                     : kn_fail_nomem(diag, "cannot make", path);
     if (status == KILN_OK) {
         kn_publish_write(&publish, data, size);
         kn_publish_insist(&publish);
         status = kn_publish_commit(&publish, true, diag);
     }
-    free(folder);
+    free(dir);
     return status;
 }

@@ -13,9 +13,9 @@ kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag
 {
     char *whole = NULL;
     if (!kn_path_is_absolute(target)) {
-        char *folder = realpath(".", NULL);
-        whole = folder != NULL ? kn_path_join(folder, target) : NULL;
-        free(folder);
+        char *dir = realpath(".", NULL);
+        whole = dir != NULL ? kn_path_join(dir, target) : NULL;
+        free(dir);
         if (whole == NULL) {
             return kn_no_memory(diag, "linking to a directory");
         }

@@ -6,30 +6,30 @@
 #include "base/text.h"
 #include "sys/file.h"
 
-char *kn_path_join(const char *folder, const char *name)
+char *kn_path_join(const char *dir, const char *name)
 {
-    size_t folder_length = strlen(folder);
-    while (folder_length > 0 && folder[folder_length - 1] == '/') {
-        folder_length--;
+    size_t dir_length = strlen(dir);
+    while (dir_length > 0 && dir[dir_length - 1] == '/') {
+        dir_length--;
     }
     while (name[0] == '/') {
         name++;
     }
     size_t name_length = strlen(name);
     size_t size;
-    if (!kn_add_size(folder_length, name_length, &size) || !kn_add_size(size, 2, &size)) {
+    if (!kn_add_size(dir_length, name_length, &size) || !kn_add_size(size, 2, &size)) {
         return NULL;
     }
     char *path = malloc(size);
     if (path != NULL) {
-        memcpy(path, folder, folder_length);
-        path[folder_length] = '/';
-        memcpy(path + folder_length + 1, name, name_length + 1);
+        memcpy(path, dir, dir_length);
+        path[dir_length] = '/';
+        memcpy(path + dir_length + 1, name, name_length + 1);
     }
     return path;
 }
 
-char *kn_path_folder(const char *path)
+char *kn_path_dir(const char *path)
 {
     const char *separator = strrchr(path, '/');
     if (separator == NULL) {

@@ -77,10 +77,10 @@ static kiln_status give_path(char *path, char **out_path, kiln_diag *diag)
 static kiln_status temporary_root(char **out_path, kiln_diag *diag)
 {
     char name[32];
-    char *folder = kn_paths_temporary();
+    char *dir = kn_paths_temporary();
     kn_text_putf(name, sizeof name, "kiln-%lu", (unsigned long)geteuid());
-    char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
-    free(folder);
+    char *path = dir != NULL ? kn_path_join(dir, name) : NULL;
+    free(dir);
     return give_path(path, out_path, diag);
 }
 
@@ -197,7 +197,7 @@ static kiln_status claim_directory(char *path, kiln_diag *diag)
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CACHE_DIR to the directory itself",
                              path, "the cache directory is a link");
     }
-    if (!S_ISDIR(mode) && kn_file_make_folder(path, diag) != KILN_OK) {
+    if (!S_ISDIR(mode) && kn_file_make_dir(path, diag) != KILN_OK) {
         if (diag != NULL) {
             diag->status = KILN_E_UNAVAILABLE;
         }
@@ -242,8 +242,8 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
 
 char *kn_paths_temporary(void)
 {
-    const char *folder = absolute_variable("TMPDIR");
-    return kn_text_copy(folder != NULL ? folder : "/tmp");
+    const char *dir = absolute_variable("TMPDIR");
+    return kn_text_copy(dir != NULL ? dir : "/tmp");
 }
 
 char *kn_paths_own_module(void)
@@ -294,16 +294,15 @@ static char *find_own(const char *name, bool (*is_right)(const char *path))
         free(path);
     }
     char *module = kn_paths_own_module();
-    char *folder = module != NULL ? kn_path_folder(module) : NULL;
+    char *dir = module != NULL ? kn_path_dir(module) : NULL;
     char *found = NULL;
     for (size_t i = 0;
-         folder != NULL && found == NULL && i < sizeof helper_places / sizeof helper_places[0];
-         i++) {
+         dir != NULL && found == NULL && i < sizeof helper_places / sizeof helper_places[0]; i++) {
         char path[MAX_PATH];
-        kn_text_putf(path, sizeof path, "%s/%s/%s", folder, helper_places[i], name);
+        kn_text_putf(path, sizeof path, "%s/%s/%s", dir, helper_places[i], name);
         found = is_right(path) ? kn_text_copy(path) : NULL;
     }
-    free(folder);
+    free(dir);
     free(module);
     return found;
 }

@@ -79,9 +79,9 @@ static int unnamed_file(void)
 {
     int fd = memfd_create("kiln-input", MFD_CLOEXEC);
     if (fd < 0) { /* forbidden, or not there */
-        char *folder = kn_paths_temporary();
-        fd = folder != NULL ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
-        free(folder);
+        char *dir = kn_paths_temporary();
+        fd = dir != NULL ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+        free(dir);
     }
     return fd;
 }
@@ -189,7 +189,7 @@ static int add_closes(posix_spawn_file_actions_t *actions)
 #endif
 }
 
-static int set_actions(posix_spawn_file_actions_t *actions, const child *c, const char *folder)
+static int set_actions(posix_spawn_file_actions_t *actions, const child *c, const char *dir)
 {
     int error = posix_spawn_file_actions_adddup2(actions, c->input, STDIN_FILENO);
     if (error == 0) {
@@ -198,8 +198,8 @@ static int set_actions(posix_spawn_file_actions_t *actions, const child *c, cons
     if (error == 0) {
         error = posix_spawn_file_actions_adddup2(actions, c->writing[1], STDERR_FILENO);
     }
-    if (error == 0 && folder != NULL) {
-        error = posix_spawn_file_actions_addchdir_np(actions, folder);
+    if (error == 0 && dir != NULL) {
+        error = posix_spawn_file_actions_addchdir_np(actions, dir);
     }
     return error == 0 ? add_closes(actions) : error;
 }
@@ -263,7 +263,7 @@ static int spawn_child(child *c, const kn_process_request *request, char **envir
     }
     error = posix_spawnattr_init(&attributes);
     if (error == 0) {
-        error = set_actions(&actions, c, request->folder);
+        error = set_actions(&actions, c, request->dir);
         if (error == 0) {
             error = set_attributes(&attributes);
         }

@@ -13,7 +13,7 @@
 typedef struct kn_process_request {
     const char *const *argv;        /* NULL-terminated; argv[0] is an absolute path */
     const char *const *environment; /* extra "NAME=value", NULL-terminated; may be NULL */
-    const char *folder;             /* working directory; NULL: the caller's */
+    const char *dir;                /* working directory; NULL: the caller's */
     const void *input;              /* standard input; NULL: /dev/null */
     size_t input_size;
     size_t output_limit; /* bytes kept of each of stdout and stderr; 0: 1 MiB */

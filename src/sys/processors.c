@@ -42,11 +42,11 @@ static uint32_t whole_processors(uint64_t quota, uint64_t period)
 }
 
 /* Version 2: "max 100000" or "150000 100000". */
-static uint32_t quota_v2(const char *folder)
+static uint32_t quota_v2(const char *dir)
 {
     char path[MAX_CGROUP_PATH + 64];
     char text[128];
-    kn_text_putf(path, sizeof path, "%s/cpu.max", folder);
+    kn_text_putf(path, sizeof path, "%s/cpu.max", dir);
     if (!read_text(path, text, sizeof text) || text[0] < '0' || text[0] > '9') {
         return UINT32_MAX;
     }
@@ -56,16 +56,16 @@ static uint32_t quota_v2(const char *folder)
 }
 
 /* Version 1: two files; a quota of -1 is none. */
-static uint32_t quota_v1(const char *folder)
+static uint32_t quota_v1(const char *dir)
 {
     char path[MAX_CGROUP_PATH + 64];
     char quota[64];
     char period[64];
-    kn_text_putf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
+    kn_text_putf(path, sizeof path, "%s/cpu.cfs_quota_us", dir);
     if (!read_text(path, quota, sizeof quota) || quota[0] == '-') {
         return UINT32_MAX;
     }
-    kn_text_putf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+    kn_text_putf(path, sizeof path, "%s/cpu.cfs_period_us", dir);
     if (!read_text(path, period, sizeof period)) {
         return UINT32_MAX;
     }
@@ -73,20 +73,20 @@ static uint32_t quota_v1(const char *folder)
 }
 
 /* The least quota of the group `group` of the hierarchy at `mount`, and of all groups above it. */
-static uint32_t least_quota(uint32_t (*quota)(const char *folder), const char *mount,
+static uint32_t least_quota(uint32_t (*quota)(const char *dir), const char *mount,
                             const char *group)
 {
-    char folder[MAX_CGROUP_PATH];
+    char dir[MAX_CGROUP_PATH];
     uint32_t least = UINT32_MAX;
     size_t mount_length = strlen(mount);
 
     /* The root is the mount itself, which the walk ends with in any case. */
-    kn_text_putf(folder, sizeof folder, "%s%s", mount, strcmp(group, "/") != 0 ? group : "");
+    kn_text_putf(dir, sizeof dir, "%s%s", mount, strcmp(group, "/") != 0 ? group : "");
     for (;;) {
-        uint32_t here = quota(folder);
+        uint32_t here = quota(dir);
         least = here < least ? here : least;
-        char *end = strrchr(folder, '/');
-        if (end == NULL || (size_t)(end - folder) < mount_length) {
+        char *end = strrchr(dir, '/');
+        if (end == NULL || (size_t)(end - dir) < mount_length) {
             return least;
         }
         *end = '\0';

@@ -24,13 +24,13 @@
 
 /* A name that nobody else makes: process, counter, and random bits for processes that share a
  * directory but not their numbers (containers, hosts). */
-static char *temporary_path(const char *tmp_folder)
+static char *temporary_path(const char *tmp_dir)
 {
     static _Atomic uint64_t counter;
     char name[64];
     kn_text_putf(name, sizeof name, "%" PRIx64 "-%" PRIx64 "-%016" PRIx64, (uint64_t)getpid(),
                  (uint64_t)atomic_fetch_add(&counter, 1), kn_random_u64());
-    return kn_path_join(tmp_folder, name);
+    return kn_path_join(tmp_dir, name);
 }
 
 /* Shows a sweep that this temporary has a writer. False when one was quicker: it holds the lock
@@ -42,13 +42,13 @@ static bool hold_temporary(int handle)
            facts.st_nlink > 0;
 }
 
-/* Opens a new file in `tmp_folder`, which is made if it is missing. */
-static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, kiln_diag *diag)
+/* Opens a new file in `tmp_dir`, which is made if it is missing. */
+static kiln_status open_temporary(kn_publish *publish, const char *tmp_dir, kiln_diag *diag)
 {
     int error = 0;
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         free(publish->temporary);
-        publish->temporary = temporary_path(tmp_folder);
+        publish->temporary = temporary_path(tmp_dir);
         if (publish->temporary == NULL) {
             return kn_fail_nomem(diag, "cannot publish", publish->final_path);
         }
@@ -67,7 +67,7 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
             error = EEXIST;
         }
         if (error == ENOENT) {
-            kiln_status status = kn_file_make_folder(tmp_folder, diag);
+            kiln_status status = kn_file_make_dir(tmp_dir, diag);
             if (status != KILN_OK) {
                 return status;
             }
@@ -75,13 +75,13 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
             break;
         }
     }
-    return kn_fail(diag, KILN_E_IO, error, "cannot make a file in", tmp_folder);
+    return kn_fail(diag, KILN_E_IO, error, "cannot make a file in", tmp_dir);
 }
 
 static void forget_temporary(kn_publish *publish)
 {
     free(publish->temporary);
-    free(publish->folder);
+    free(publish->dir);
     free(publish->final_path);
     *publish = (kn_publish){.handle = -1};
 }
@@ -94,20 +94,20 @@ static void handle_path(int handle, char path[40])
 
 /* Opens a file that has no name. False, with nothing changed, where that cannot be done here: older
  * kernels, network file systems, a directory that is not there yet. */
-static bool open_unnamed(kn_publish *publish, const char *tmp_folder)
+static bool open_unnamed(kn_publish *publish, const char *tmp_dir)
 {
 #ifdef O_TMPFILE
     char path[40];
     struct stat facts;
-    const int handle = open(tmp_folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    const int handle = open(tmp_dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (handle < 0) {
         return false;
     }
     handle_path(handle, path);
-    publish->folder = kn_text_copy(tmp_folder);
-    if (publish->folder == NULL || stat(path, &facts) != 0) {
-        free(publish->folder);
-        publish->folder = NULL;
+    publish->dir = kn_text_copy(tmp_dir);
+    if (publish->dir == NULL || stat(path, &facts) != 0) {
+        free(publish->dir);
+        publish->dir = NULL;
         (void)close(handle);
         return false;
     }
@@ -116,7 +116,7 @@ static bool open_unnamed(kn_publish *publish, const char *tmp_folder)
     return true;
 #else
     (void)publish;
-    (void)tmp_folder;
+    (void)tmp_dir;
     return false;
 #endif
 }
@@ -138,7 +138,7 @@ static void name_temporary(kn_publish *publish)
     handle_path(publish->handle, path);
     (void)kn_lock_try_handle(publish->handle, LIFE_LOCK);
     for (int tries = 0; tries < MAX_TRIES && (error == EEXIST || error == EINTR); tries++) {
-        char *name = temporary_path(publish->folder);
+        char *name = temporary_path(publish->dir);
         if (name == NULL) {
             publish->failure = KILN_E_NOMEM;
             publish->failure_errno = ENOMEM;
@@ -154,7 +154,7 @@ static void name_temporary(kn_publish *publish)
     set_failure(publish, error);
 }
 
-static kiln_status begin_temporary(kn_publish *publish, bool named, const char *tmp_folder,
+static kiln_status begin_temporary(kn_publish *publish, bool named, const char *tmp_dir,
                                    const char *final_path, kiln_diag *diag)
 {
     *publish = (kn_publish){.handle = -1};
@@ -162,7 +162,7 @@ static kiln_status begin_temporary(kn_publish *publish, bool named, const char *
     if (publish->final_path == NULL) {
         return kn_fail_nomem(diag, "cannot publish", final_path);
     }
-    if (open_unnamed(publish, tmp_folder)) {
+    if (open_unnamed(publish, tmp_dir)) {
         if (named) {
             name_temporary(publish);
         }
@@ -170,27 +170,27 @@ static kiln_status begin_temporary(kn_publish *publish, bool named, const char *
             return KILN_OK;
         }
         (void)close(publish->handle);
-        free(publish->folder);
-        publish->folder = NULL;
+        free(publish->dir);
+        publish->dir = NULL;
         publish->failure = KILN_OK;
     }
-    kiln_status status = open_temporary(publish, tmp_folder, diag);
+    kiln_status status = open_temporary(publish, tmp_dir, diag);
     if (status != KILN_OK) {
         forget_temporary(publish);
     }
     return status;
 }
 
-kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
+kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_dir, const char *final_path,
                              kiln_diag *diag)
 {
-    return begin_temporary(publish, true, tmp_folder, final_path, diag);
+    return begin_temporary(publish, true, tmp_dir, final_path, diag);
 }
 
-kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
+kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_dir,
                                      const char *final_path, kiln_diag *diag)
 {
-    return begin_temporary(publish, false, tmp_folder, final_path, diag);
+    return begin_temporary(publish, false, tmp_dir, final_path, diag);
 }
 
 /* Drops the first `written` bytes from the parts and returns how many are done. */
@@ -330,15 +330,15 @@ static bool is_published(const kn_publish *publish)
 }
 
 /* 0 or errno. */
-static int make_folder_of(const char *path)
+static int make_dir_of(const char *path)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *folder = kn_path_folder(path);
+    char *dir = kn_path_dir(path);
     int error = ENOMEM;
-    if (folder != NULL) {
-        error = kn_file_make_folder(folder, &diag) == KILN_OK ? 0 : (int)diag.vendor_code;
+    if (dir != NULL) {
+        error = kn_file_make_dir(dir, &diag) == KILN_OK ? 0 : (int)diag.vendor_code;
     }
-    free(folder);
+    free(dir);
     kiln_diag_clear(&diag);
     return error;
 }
@@ -358,7 +358,7 @@ static bool link_into_place(kn_publish *publish)
             return false;
         }
         if (error == ENOENT) { /* the directory was never made, or was removed by an eviction */
-            const int made = make_folder_of(publish->final_path);
+            const int made = make_dir_of(publish->final_path);
             if (made != 0) {
                 error = made;
                 break;
@@ -390,7 +390,7 @@ static void move_into_place(kn_publish *publish)
             return;
         }
         if (error == ENOENT) { /* the directory was never made, or was removed by an eviction */
-            int made = make_folder_of(publish->final_path);
+            int made = make_dir_of(publish->final_path);
             if (made != 0) {
                 error = made;
                 break;

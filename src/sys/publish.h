@@ -1,13 +1,13 @@
 /* Publishing a file: readers see the whole new file or none of it, whatever happens to the writer.
  *
  *     kn_publish p;
- *     if (kn_publish_begin(&p, tmp_folder, final_path, diag) == KILN_OK) {
+ *     if (kn_publish_begin(&p, tmp_dir, final_path, diag) == KILN_OK) {
  *         kn_publish_write(&p, data, size);          // as often as needed; failures stick
  *         status = kn_publish_commit(&p, sync, diag); // or kn_publish_abort(&p)
  *     }
  *
  * The temporary has a name that is unique by construction (O_EXCL, process id and counter and
- * random bits), lies in `tmp_folder` on the same file system, and is made 0600. Commit writes,
+ * random bits), lies in `tmp_dir` on the same file system, and is made 0600. Commit writes,
  * optionally syncs, and renames. Losing a race is success: if the rename fails with EEXIST, ESTALE,
  * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK: any other writer
  * publishes the same. Where that is not so, insist (kn_publish_insist). A temporary is
@@ -30,7 +30,7 @@
 typedef struct kn_publish {
     int handle;
     char *temporary; /* NULL: unnamed */
-    char *folder;    /* of one that is unnamed */
+    char *dir;       /* of one that is unnamed */
     char *final_path;
     kiln_status failure; /* the first one; sticky */
     int failure_errno;
@@ -40,12 +40,12 @@ typedef struct kn_publish {
     bool made_new;
 } kn_publish;
 
-kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
+kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_dir, const char *final_path,
                              kiln_diag *diag);
 /* The same, but where the file system can, the temporary has no name until it is complete, so that
  * a killed process leaves none: a new file gets its final name at once, and one that replaces
  * another a temporary one for the moment before the rename. */
-kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
+kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_dir,
                                      const char *final_path, kiln_diag *diag);
 void kn_publish_write(kn_publish *publish, const void *data, size_t size);
 /* Several parts, at most KN_PUBLISH_PARTS, in one call to the system: the pages of a file that came

@@ -54,7 +54,7 @@ void kn_umask_run_private(void (*run)(void *user), void *user)
     }
 }
 
-void kn_umask_mend_folder(const char *path)
+void kn_umask_mend_dir(const char *path)
 {
     struct stat facts;
     if (lstat(path, &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&

@@ -14,7 +14,7 @@ bool kn_umask_takes_owners(void);
 void kn_umask_run_private(void (*run)(void *user), void *user);
 
 /* Gives the owner back what a directory, or an open file, that was just made lacks. */
-void kn_umask_mend_folder(const char *path);
+void kn_umask_mend_dir(const char *path);
 void kn_umask_mend_file(int fd, const struct stat *facts);
 
 #endif

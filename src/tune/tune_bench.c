@@ -5,8 +5,8 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "core/build/build.h"
 #include "core/runtime/runtime.h"
-#include "core/walk/build.h"
 #include "tune/compare.h"
 #include "tune/tune.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "core/build/build.h"
 #include "core/runtime/runtime.h"
-#include "core/walk/build.h"
 #include "key/recipe.h"
 #include "sized/sized.h"
 #include "tune/tune.h"

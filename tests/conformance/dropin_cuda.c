@@ -194,7 +194,7 @@ static char *describe(void *user, kiln_cache *cache, bool first)
 
 /* --- the options ------------------------------------------------------------------------------ */
 
-static char *folder;
+static char *dir;
 
 /* What options do to NVRTC's PTX: one without effect would test nothing. */
 static void check_effect(const char *option, const char *plain, const char *with)
@@ -228,7 +228,7 @@ static void check_all(const char *text, const char *form)
         char *compiled = NULL;
         request r = {text, {arch, options[i]}, options[i][0] != '\0' ? 2 : 1};
         (void)snprintf(name, sizeof(name), "%s-%zu", form, i);
-        const dropin_case one = {folder, name, options[i], describe, NULL, &r};
+        const dropin_case one = {dir, name, options[i], describe, NULL, &r};
         if (!dropin_compare(&one, &compiled)) {
             print_message("not taken: %s\n", options[i]);
             continue;
@@ -253,7 +253,7 @@ static void a_hit_is_what_nvrtc_gave(void **state)
     static const char more[] = "template <class T> __global__ void scale(T *x)\n"
                                "{ x[threadIdx.x] *= (T)VALUE; }\n";
     (void)state;
-    char *sense = kt_file_read(KILN_CONFORMANCE_FOLDER "/kernels/sense.cu", NULL);
+    char *sense = kt_file_read(KILN_CONFORMANCE_DIR "/kernels/sense.cu", NULL);
     assert_non_null(sense);
     const size_t size = strlen(sense) + sizeof(more);
     char *text = malloc(size);
@@ -268,11 +268,11 @@ static void a_hit_is_what_nvrtc_gave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_hit_is_what_nvrtc_gave)};
-    folder = kt_tmpdir_create();
+    dir = kt_tmpdir_create();
     has_gpu = open_driver();
     (void)printf("%s\n",
                  has_gpu ? "with a GPU's driver" : "without a GPU: what the compiler gives");
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     return failed;
 }

@@ -12,7 +12,7 @@
 #include "support/skip.h"
 #include "support/tmpdir.h"
 
-static char *folder;
+static char *dir;
 
 typedef struct request {
     const char *text;
@@ -85,7 +85,7 @@ static bool check_all(const char *text, const char *target, size_t most)
         char *compiled = NULL;
         request r = {text, {arch, options[i]}, options[i][0] != '\0' ? 2 : 1};
         (void)snprintf(name, sizeof(name), "%s-%zu", target, i);
-        const dropin_case one = {folder, name, options[i], describe, NULL, &r};
+        const dropin_case one = {dir, name, options[i], describe, NULL, &r};
         if (!dropin_compare(&one, &compiled)) {
             print_message("not taken: %s\n", options[i]);
             continue;
@@ -111,7 +111,7 @@ static void a_hit_is_what_hiprtc_gave(void **state)
     static const char more[] = "template <class T> __global__ void scale(T *x)\n"
                                "{ x[threadIdx.x] *= (T)VALUE; }\n";
     (void)state;
-    char *sense = kt_file_read(KILN_CONFORMANCE_FOLDER "/kernels/sense.cu", NULL);
+    char *sense = kt_file_read(KILN_CONFORMANCE_DIR "/kernels/sense.cu", NULL);
     assert_non_null(sense);
     const size_t size = strlen(sense) + sizeof(more);
     char *text = malloc(size);
@@ -127,8 +127,8 @@ static void a_hit_is_what_hiprtc_gave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_hit_is_what_hiprtc_gave)};
-    folder = kt_tmpdir_create();
+    dir = kt_tmpdir_create();
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     return failed;
 }

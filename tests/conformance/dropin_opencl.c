@@ -59,7 +59,7 @@ static const struct {
 };
 
 typedef struct site {
-    const char *folder;
+    const char *dir;
     char platform[256];
     cl_device_id device;
     cl_context context;
@@ -256,7 +256,7 @@ static kiln_cache *open_cache(const site *s, const char *name, const char *pack)
 {
     kiln_cache_options options;
     kiln_cache *cache = NULL;
-    char *root = kt_path(s->folder, name);
+    char *root = kt_path(s->dir, name);
     OK(kiln_cache_options_init(&options, &diag));
     options.root = root;
     options.packs = pack;
@@ -286,7 +286,7 @@ static char *write_pack(const site *s, kiln_cache *cache, size_t index)
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     (void)snprintf(name, sizeof(name), "%zu.kpack", index);
-    char *path = kt_path(s->folder, name);
+    char *path = kt_path(s->dir, name);
     OK(kiln_pack_writer_create(path, NULL, &writer, &diag));
     OK(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, &diag));
     OK(kiln_pack_writer_finish(writer, NULL, &diag));
@@ -341,7 +341,7 @@ static void a_hit_answers_as_the_compile_did(void **state)
     const char *const *options = conformance_options("opencl");
     size_t taken = 0;
     (void)state;
-    char *text = kt_file_read(KILN_CONFORMANCE_FOLDER "/kernels/sense.cl", NULL);
+    char *text = kt_file_read(KILN_CONFORMANCE_DIR "/kernels/sense.cl", NULL);
     assert_non_null(text);
     for (size_t i = 0; options[i] != NULL; i++) {
         if (try_options(&the_site, text, options[i], i)) {
@@ -368,8 +368,8 @@ static int test_platform(cl_platform_id platform)
     if (s->context == NULL) {
         return 1;
     }
-    char *folder = kt_tmpdir_create();
-    s->folder = folder;
+    char *dir = kt_tmpdir_create();
+    s->dir = dir;
     (void)printf("%s\n", s->platform);
     const int failed = _cmocka_run_group_tests(s->platform, tests, 1, NULL, NULL);
     for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
@@ -379,7 +379,7 @@ static int test_platform(cl_platform_id platform)
         lost[i] = false;
     }
     (void)cl.clReleaseContext(s->context);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     return failed;
 }
 

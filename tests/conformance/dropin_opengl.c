@@ -532,7 +532,7 @@ static bool may_be_lost(void *user, const char *line)
     return false;
 }
 
-static char *folder;
+static char *dir;
 
 static void a_hit_answers_as_the_link_did(void **state)
 {
@@ -541,7 +541,7 @@ static void a_hit_answers_as_the_link_did(void **state)
         char name[32];
         linked program = programs[i];
         (void)snprintf(name, sizeof(name), "%zu", i);
-        const dropin_case one = {folder, name, program.name, describe, may_be_lost, &program};
+        const dropin_case one = {dir, name, program.name, describe, may_be_lost, &program};
         assert_true(dropin_compare(&one, NULL));
     }
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
@@ -559,8 +559,8 @@ int main(void)
         kn_test_skip("opengl", missing);
     }
     (void)printf("%s\n", (const char *)gl.glGetString(GL_RENDERER));
-    folder = kt_tmpdir_create();
+    dir = kt_tmpdir_create();
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     return failed;
 }

@@ -34,7 +34,7 @@ static kiln_cache *open_cache(const dropin_case *one, const char *suffix, const 
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     (void)snprintf(name, sizeof(name), "%s%s", one->name, suffix);
-    char *root = kt_path(one->folder, name);
+    char *root = kt_path(one->dir, name);
     OK(kiln_cache_options_init(&options, &diag));
     options.root = root;
     options.packs = pack;
@@ -87,7 +87,7 @@ static char *write_pack(const dropin_case *one, kiln_cache *cache)
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     (void)snprintf(name, sizeof(name), "%s.kpack", one->name);
-    char *path = kt_path(one->folder, name);
+    char *path = kt_path(one->dir, name);
     OK(kiln_pack_writer_create(path, NULL, &writer, &diag));
     OK(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, &diag));
     OK(kiln_pack_writer_finish(writer, NULL, &diag));

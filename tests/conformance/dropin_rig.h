@@ -14,7 +14,7 @@
 typedef char *dropin_describe_fn(void *user, kiln_cache *cache, bool first);
 
 typedef struct dropin_case {
-    const char *folder;
+    const char *dir;
     const char *name; /* of the caches' directories: unique in the directory */
     const char *what; /* the options, for messages */
     dropin_describe_fn *describe;

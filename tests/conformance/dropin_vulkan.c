@@ -217,7 +217,7 @@ static void check(const char *what, request *r, char **last)
     char *compiled = NULL;
     (void)snprintf(name, sizeof(name), "%zu", compared++);
     r->count = r->count > 0 ? r->count : 1;
-    const dropin_case one = {here.folder, name, what, describe, NULL, r};
+    const dropin_case one = {here.dir, name, what, describe, NULL, r};
     assert_true(dropin_compare(&one, &compiled));
     if (last != NULL) {
         if (*last != NULL && strcmp(*last, compiled) == 0) {
@@ -238,7 +238,7 @@ static kiln_blob *compile_glsl(kiln_runtime *runtime, const char *kernel, const 
     kiln_blob *blob = NULL;
     kiln_source source = KILN_SOURCE_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)snprintf(path, sizeof(path), KILN_CONFORMANCE_FOLDER "/kernels/%s.comp", kernel);
+    (void)snprintf(path, sizeof(path), KILN_CONFORMANCE_DIR "/kernels/%s.comp", kernel);
     char *text = kt_file_read(path, NULL);
     assert_non_null(text);
     source.language = KILN_LANG_GLSL;
@@ -335,7 +335,7 @@ static kiln_cache *open_shared(const char *name)
 {
     kiln_cache_options options;
     kiln_cache *cache = NULL;
-    char *root = kt_path(here.folder, name);
+    char *root = kt_path(here.dir, name);
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
     options.root = root;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
@@ -388,13 +388,13 @@ static void what_no_key_names_the_driver_sees(void **state)
 
 /* --- every device ----------------------------------------------------------------------------- */
 
-static void open_compiler(const char *folder)
+static void open_compiler(const char *dir)
 {
     kiln_runtime_options options;
     kiln_cache_options cache_options;
     kiln_cache *cache = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    char *root = kt_path(folder, "spirv");
+    char *root = kt_path(dir, "spirv");
     assert_int_equal(kiln_cache_options_init(&cache_options, NULL), KILN_OK);
     cache_options.root = root;
     assert_int_equal(kiln_cache_create(&cache_options, &cache, NULL), KILN_OK);
@@ -421,16 +421,16 @@ int main(void)
         vk.vkEnumeratePhysicalDevices(here.instance, &count, devices) < VK_SUCCESS) {
         kn_test_skip("vulkan", "no loader of Vulkan, or no device");
     }
-    char *folder = kt_tmpdir_create();
-    open_compiler(folder);
+    char *dir = kt_tmpdir_create();
+    open_compiler(dir);
     for (uint32_t i = 0; i < count; i++) {
-        (void)snprintf(here.folder, sizeof(here.folder), "%s", folder);
+        (void)snprintf(here.dir, sizeof(here.dir), "%s", dir);
         if (dropin_vulkan_open_device(devices[i])) {
             failed += cmocka_run_group_tests(tests, NULL, NULL);
             tested++;
         }
     }
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     if (tested == 0) {
         kn_test_skip("vulkan", "no device that computes");
     }

@@ -71,7 +71,7 @@ typedef struct dropin_site {
     unsigned *words[2];         /* of the buffers, mapped for good */
     uint32_t smallest, largest; /* of a subgroup; 0: it cannot be asked for */
     bool full_subgroups;
-    char folder[256];
+    char dir[256];
 } dropin_site;
 
 extern dropin_vk vk;

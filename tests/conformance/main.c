@@ -9,7 +9,7 @@
 #include "support/skip.h"
 
 #ifndef KILN_CONFORMANCE_EXPECT
-#define KILN_CONFORMANCE_EXPECT KILN_CONFORMANCE_FOLDER "/expect"
+#define KILN_CONFORMANCE_EXPECT KILN_CONFORMANCE_DIR "/expect"
 #endif
 
 /* A backend that this program carries itself. */
@@ -114,7 +114,7 @@ static void open_suite(suite *s)
         (void)kiln_diag_format(&why, line, sizeof(line));
         kiln_diag_clear(&why);
         kiln_cache_destroy(s->cache);
-        kt_tmpdir_remove(s->folder);
+        kt_tmpdir_remove(s->dir);
         kn_test_skip(s->backend, line);
     }
     s->device = kiln_runtime_device(s->runtime, 0);
@@ -152,8 +152,8 @@ int main(int argc, char **argv)
     }
     suite *s = &the_suite;
     s->backend = argv[1];
-    s->folder = kt_tmpdir_create();
-    char *cache = kt_path(s->folder, "cache");
+    s->dir = kt_tmpdir_create();
+    char *cache = kt_path(s->dir, "cache");
     clean_environment(cache);
     free(cache);
     read_expected(s->backend);
@@ -183,6 +183,6 @@ int main(int argc, char **argv)
     kiln_queue_destroy(s->queue);
     kiln_runtime_destroy(s->runtime);
     kiln_cache_destroy(s->cache);
-    kt_tmpdir_remove(s->folder);
+    kt_tmpdir_remove(s->dir);
     return failed != 0;
 }

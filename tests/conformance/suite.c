@@ -31,7 +31,7 @@ void suite_load(const char *name, suite_sources *out)
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         char file[256];
         size_t size = 0;
-        (void)snprintf(file, sizeof(file), "%s/kernels/%s.%s", KILN_CONFORMANCE_FOLDER, name,
+        (void)snprintf(file, sizeof(file), "%s/kernels/%s.%s", KILN_CONFORMANCE_DIR, name,
                        suffixes[i]);
         char *text = kt_file_read(file, &size);
         if (text == NULL) {
@@ -86,7 +86,7 @@ static void open_runtime(suite *s, suite_fresh *fresh)
 void suite_open(suite *s, const char *name, uint32_t cache_flags, suite_fresh *out)
 {
     kiln_cache_options cache_options;
-    char *root = kt_path(s->folder, name);
+    char *root = kt_path(s->dir, name);
     OK(kiln_cache_options_init(&cache_options, &diag));
     cache_options.root = root;
     cache_options.flags |= cache_flags;

@@ -15,7 +15,7 @@
 
 typedef struct suite {
     const char *backend;
-    char *folder; /* of this run; holds the caches and the headers that tests write */
+    char *dir; /* of this run; holds the caches and the headers that tests write */
     kiln_cache *cache;
     kiln_runtime *runtime; /* shared by the tests that want nothing special */
     kiln_device *device;

@@ -210,7 +210,7 @@ static bool try_options(suite *s, size_t index, const char *options)
 
     suite_open(s, names[0], 0, &fresh);
     check_hit(&fresh, options, KILN_ORIGIN_DISK, compiled);
-    char *pack = kt_path(s->folder, names[2]);
+    char *pack = kt_path(s->dir, names[2]);
     write_pack(fresh.cache, pack);
     suite_close(&fresh);
 

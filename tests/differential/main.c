@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
+#include "core/build/plan.h"
 #include "core/runtime/runtime.h"
-#include "core/walk/plan.h"
 #include "differential/options.h"
 #include "support/tmpdir.h"
 #include "sys/paths.h"
@@ -53,7 +53,7 @@ typedef struct world {
     kiln_runtime *runtime;
     kiln_cache *cache;
     option_names names;
-    char *folder, *log;
+    char *dir, *log;
     unsigned long seed;
     size_t number; /* of the case */
     bool verbose;
@@ -248,7 +248,7 @@ static void start_case(world *w, tree_random *random)
 {
     static const kiln_source empty = KILN_SOURCE_INIT;
     char root[160];
-    char *real = realpath(w->folder, NULL);
+    char *real = realpath(w->dir, NULL);
     assert_non_null(real);
     (void)snprintf(root, sizeof(root), "%.140s/t%zu", real, w->number % 1000);
     free(real);
@@ -299,9 +299,9 @@ static bool open_world(world *w, const compiler *with)
     kiln_cache_options cache_options;
     kiln_runtime_options options;
     w->with = with;
-    w->folder = kt_tmpdir_create();
-    w->log = kt_path(w->folder, "opened");
-    char *root = kt_path(w->folder, "cache");
+    w->dir = kt_tmpdir_create();
+    w->log = kt_path(w->dir, "opened");
+    char *root = kt_path(w->dir, "cache");
     assert_int_equal(kiln_cache_options_init(&cache_options, NULL), KILN_OK);
     cache_options.root = root;
     assert_int_equal(kiln_cache_create(&cache_options, &w->cache, NULL), KILN_OK);
@@ -331,7 +331,7 @@ static void close_world(world *w)
     kiln_runtime_destroy(w->runtime);
     kiln_cache_destroy(w->cache);
     free(w->log);
-    kt_tmpdir_remove(w->folder);
+    kt_tmpdir_remove(w->dir);
 }
 
 static double seconds_now(void)
@@ -352,8 +352,8 @@ typedef struct settings {
 /* Without the recorder every key would do. */
 static void check_recorder(const world *w)
 {
-    char *path = kt_path(w->folder, "probe");
-    char *real = realpath(w->folder, NULL);
+    char *path = kt_path(w->dir, "probe");
+    char *real = realpath(w->dir, NULL);
     assert_non_null(real);
     kt_file_write(path, "x", 1);
     assert_int_equal(setenv("KILN_OPENLOG_UNDER", real, 1), 0);

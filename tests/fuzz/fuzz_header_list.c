@@ -21,21 +21,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         size_t joined = 0;
         size_t expected = 0;
-        for (size_t i = 0; i < list.folder_count; i++) {
-            const kn_header_list_directory *folder = &list.folders[i];
-            letters += strnlen(kn_header_list_name(&list, folder->name), folder->length);
-            for (uint32_t at = folder->first_header; at != 0; joined++) {
+        for (size_t i = 0; i < list.dir_count; i++) {
+            const kn_header_list_directory *dir = &list.dirs[i];
+            letters += strnlen(kn_header_list_name(&list, dir->name), dir->length);
+            for (uint32_t at = dir->first_header; at != 0; joined++) {
                 at = list.headers[at - 1].place.next;
             }
-            for (uint32_t at = folder->first_absent; at != 0; joined++) {
+            for (uint32_t at = dir->first_absent; at != 0; joined++) {
                 at = list.absent[at - 1].next;
             }
         }
         for (size_t i = 0; i < list.header_count; i++) {
-            expected += list.headers[i].place.folder != 0;
+            expected += list.headers[i].place.dir != 0;
         }
         for (size_t i = 0; i < list.absent_count; i++) {
-            expected += list.absent[i].folder != 0;
+            expected += list.absent[i].dir != 0;
         }
         if (joined != expected) {
             abort(); /* a row in a directory that no check would come to */

@@ -37,13 +37,13 @@ static int replay_file(const char *path)
 
 static int replay(const char *path, size_t *count)
 {
-    DIR *folder = opendir(path);
-    if (!folder) {
+    DIR *dir = opendir(path);
+    if (!dir) {
         (*count)++;
         return replay_file(path);
     }
     int bad = 0;
-    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
         char child[4096];
         if (entry->d_name[0] == '.') {
             continue;
@@ -52,7 +52,7 @@ static int replay(const char *path, size_t *count)
         (*count)++;
         bad |= replay_file(child);
     }
-    (void)closedir(folder);
+    (void)closedir(dir);
     return bad;
 }
 

@@ -97,20 +97,20 @@ static void test_errors()
 }
 
 /* A cache on disk of its own. */
-static kiln::cache disk_cache(const std::filesystem::path &folder, const char *name)
+static kiln::cache disk_cache(const std::filesystem::path &dir, const char *name)
 {
     kiln::cache_options options;
-    const std::string root = (folder / name).string();
+    const std::string root = (dir / name).string();
     options.root = root.c_str();
     return kiln::cache(options);
 }
 
-static void test_packs(const std::filesystem::path &folder)
+static void test_packs(const std::filesystem::path &dir)
 {
-    const kiln::cache here = disk_cache(folder, "here");
-    kiln::cache there = disk_cache(folder, "there");
-    const std::string path = (folder / "it.kpack").string();
-    kiln::cache filled = disk_cache(folder, "here"); /* the same one */
+    const kiln::cache here = disk_cache(dir, "here");
+    kiln::cache there = disk_cache(dir, "there");
+    const std::string path = (dir / "it.kpack").string();
+    kiln::cache filled = disk_cache(dir, "here"); /* the same one */
     filled.put(recipe_of("one"), kiln::blob("first", "facts"));
     filled.put(recipe_of("two"), kiln::blob("second"));
     try {
@@ -152,9 +152,9 @@ static void test_packs(const std::filesystem::path &folder)
     CHECK(there.find(recipe_of("two").key()).bytes() == "second");
 }
 
-static void test_explaining(const std::filesystem::path &folder)
+static void test_explaining(const std::filesystem::path &dir)
 {
-    kiln::cache cache = disk_cache(folder, "explained");
+    kiln::cache cache = disk_cache(dir, "explained");
     cache.put(recipe_of("one"), kiln::blob("first"));
     CHECK(kiln::explain(cache, recipe_of("one")).hit());
     const kiln::explanation two = kiln::explain(cache, recipe_of("two"));
@@ -169,9 +169,9 @@ static void test_explaining(const std::filesystem::path &folder)
     CHECK(gone.why == KILN_WHY_NEW && gone.recipe.empty());
 }
 
-static void test_claims(const std::filesystem::path &folder)
+static void test_claims(const std::filesystem::path &dir)
 {
-    kiln::cache cache = disk_cache(folder, "claimed");
+    kiln::cache cache = disk_cache(dir, "claimed");
     try {
         const kiln::claim open(cache, recipe_of("one"));
         CHECK(!open.found());
@@ -354,13 +354,13 @@ int main(int argc, char **argv)
     test_cache();
     test_errors();
     const std::string watched = argc > 1 ? argv[1] : "wrapper_watched.c";
-    const std::filesystem::path folder = std::filesystem::absolute(watched + ".caches");
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-    test_packs(folder);
-    test_explaining(folder);
-    test_claims(folder);
-    std::filesystem::remove_all(folder);
+    const std::filesystem::path dir = std::filesystem::absolute(watched + ".caches");
+    std::filesystem::remove_all(dir);
+    std::filesystem::create_directories(dir);
+    test_packs(dir);
+    test_explaining(dir);
+    test_claims(dir);
+    std::filesystem::remove_all(dir);
     const kiln::runtime runtime = cpu_runtime();
     const kiln::device device = runtime.devices().at(0);
     test_variants(device);

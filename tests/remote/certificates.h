@@ -52,9 +52,9 @@ static inline long kc_serial(const char *name)
     return serial;
 }
 
-/* In `folder`, as <name>.crt and <name>.key. `issuer` NULL: an authority. `names` is what the
+/* In `directory`, as <name>.crt and <name>.key. `issuer` NULL: an authority. `names` is what the
  * certificate is good for ("IP:127.0.0.1"); it runs out `seconds` from now. */
-static inline kc_identity kc_make(const char *folder, const char *name, const kc_identity *issuer,
+static inline kc_identity kc_make(const char *dir, const char *name, const kc_identity *issuer,
                                   const char *names, long seconds)
 {
     char file[64];
@@ -80,9 +80,9 @@ static inline kc_identity kc_make(const char *folder, const char *name, const kc
     }
     assert_true(X509_sign(one.certificate, by->key, EVP_sha256()) > 0);
     (void)snprintf(file, sizeof file, "%s.crt", name);
-    one.cert_file = kt_path(folder, file);
+    one.cert_file = kt_path(dir, file);
     (void)snprintf(file, sizeof file, "%s.key", name);
-    one.key_file = kt_path(folder, file);
+    one.key_file = kt_path(dir, file);
     kc_write(&one);
     return one;
 }

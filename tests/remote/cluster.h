@@ -56,14 +56,14 @@ typedef struct kc_pipes {
     int ready[2], start[2], results[2];
 } kc_pipes;
 
-static inline pid_t kc_start(const kc_pipes *pipes, const char *folder, const char *kind,
-                             int number, kc_machine_fn *set_up, void *user)
+static inline pid_t kc_start(const kc_pipes *pipes, const char *dir, const char *kind, int number,
+                             kc_machine_fn *set_up, void *user)
 {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         char root[512], url[256] = "";
-        (void)snprintf(root, sizeof root, "%s/%s-%d", folder, kind, number);
+        (void)snprintf(root, sizeof root, "%s/%s-%d", dir, kind, number);
         (void)close(pipes->start[1]);
         bool shares = set_up != NULL && set_up(user, number, url);
         _exit(kc_be_a_machine(root, shares ? url : NULL, pipes->ready[1], pipes->start[0],
@@ -73,7 +73,7 @@ static inline pid_t kc_start(const kc_pipes *pipes, const char *folder, const ch
 }
 
 /* So many of them, from a cold start. */
-static inline kc_outcome kc_run(const char *folder, const char *kind, int machines,
+static inline kc_outcome kc_run(const char *dir, const char *kind, int machines,
                                 kc_machine_fn *set_up, void *user)
 {
     kc_pipes pipes;
@@ -84,7 +84,7 @@ static inline kc_outcome kc_run(const char *folder, const char *kind, int machin
     assert_int_equal(pipe(pipes.start), 0);
     assert_int_equal(pipe(pipes.results), 0);
     for (int i = 0; i < machines; i++) {
-        children[i] = kc_start(&pipes, folder, kind, i, set_up, user);
+        children[i] = kc_start(&pipes, dir, kind, i, set_up, user);
     }
     for (int i = 0; i < machines; i++) {
         assert_int_equal(read(pipes.ready[0], &byte, 1), 1);

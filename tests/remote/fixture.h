@@ -11,7 +11,7 @@
 
 typedef struct fixture {
     ks_server server;
-    char *folder, *roots[4];
+    char *dir, *roots[4];
     char url[256];
     bool redis;
 } fixture;
@@ -24,7 +24,7 @@ static inline int setup_redis(void **state)
     ks_redis(&f->server);
     (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d/2?ttl=1h&" PATIENT,
                    f->server.port);
-    f->folder = ks_roots_create(f->roots, 4);
+    f->dir = ks_roots_create(f->roots, 4);
     return 0;
 }
 
@@ -34,7 +34,7 @@ static inline int setup_nginx(void **state)
     *state = f;
     ks_nginx(&f->server);
     (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln/a?" PATIENT, f->server.port);
-    f->folder = ks_roots_create(f->roots, 4);
+    f->dir = ks_roots_create(f->roots, 4);
     return 0;
 }
 
@@ -42,7 +42,7 @@ static inline int setup_none(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
     *state = f;
-    f->folder = ks_roots_create(f->roots, 4);
+    f->dir = ks_roots_create(f->roots, 4);
     return 0;
 }
 
@@ -50,7 +50,7 @@ static inline int teardown(void **state)
 {
     fixture *f = *state;
     ks_end(&f->server);
-    ks_roots_remove(f->folder, f->roots, 4);
+    ks_roots_remove(f->dir, f->roots, 4);
     free(f);
     return 0;
 }

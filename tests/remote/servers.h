@@ -23,7 +23,7 @@
 typedef struct ks_server {
     pid_t process;
     int port;
-    char *folder;
+    char *dir;
 } ks_server;
 
 static inline int ks_listen(int port, int *out_port)
@@ -64,7 +64,7 @@ static inline void ks_start(ks_server *server, const char *const *argv)
 {
     int status = 0;
     bool ended = false, answers = false;
-    char *log = kt_path(server->folder, "output");
+    char *log = kt_path(server->dir, "output");
     server->process = fork();
     assert_true(server->process >= 0);
     if (server->process == 0) {
@@ -102,10 +102,10 @@ static inline void ks_kill(ks_server *server)
 static inline void ks_end(ks_server *server)
 {
     ks_kill(server);
-    if (server->folder != NULL) {
-        kt_tmpdir_remove(server->folder);
+    if (server->dir != NULL) {
+        kt_tmpdir_remove(server->dir);
     }
-    server->folder = NULL;
+    server->dir = NULL;
 }
 
 /* A port that nobody has now. */
@@ -120,20 +120,9 @@ static inline void ks_redis_start(ks_server *server)
 {
     char port[16];
     (void)snprintf(port, sizeof port, "%d", server->port);
-    const char *argv[] = {"/usr/bin/redis-server",
-                          "--port",
-                          port,
-                          "--bind",
-                          "127.0.0.1",
-                          "--save",
-                          "",
-                          "--appendonly",
-                          "no",
-                          "--dir",
-                          server->folder,
-                          "--requirepass",
-                          "s3cr3t",
-                          NULL};
+    const char *argv[] = {
+        "/usr/bin/redis-server", "--port", port,    "--bind",    "127.0.0.1",     "--save", "",
+        "--appendonly",          "no",     "--dir", server->dir, "--requirepass", "s3cr3t", NULL};
     ks_start(server, argv);
 }
 
@@ -142,7 +131,7 @@ static inline void ks_redis(ks_server *server)
     if (access("/usr/bin/redis-server", X_OK) != 0) {
         kn_test_skip("redis", "redis-server is not installed");
     }
-    server->folder = kt_tmpdir_create();
+    server->dir = kt_tmpdir_create();
     server->port = ks_free_port();
     ks_redis_start(server);
 }
@@ -153,7 +142,7 @@ static inline void ks_nginx(ks_server *server)
     if (access("/usr/sbin/nginx", X_OK) != 0) {
         kn_test_skip("nginx", "nginx is not installed");
     }
-    server->folder = kt_tmpdir_create();
+    server->dir = kt_tmpdir_create();
     server->port = ks_free_port();
     (void)snprintf(text, sizeof text,
                    "daemon off; master_process off; pid %s/pid; error_log stderr;\n"
@@ -169,13 +158,13 @@ static inline void ks_nginx(ks_server *server)
                    "location /moved/ { return 302 http://127.0.0.1:%d/; }\n"
                    "location /token/ { if ($http_authorization != \"Bearer s3cr3t\") {\n"
                    " return 401; } dav_methods PUT DELETE; create_full_put_path on; } } }\n",
-                   server->folder, server->folder, server->folder, server->folder, server->folder,
-                   server->folder, server->port, server->folder, server->port);
-    char *path = kt_path(server->folder, "nginx.conf"), *files = kt_path(server->folder, "files");
+                   server->dir, server->dir, server->dir, server->dir, server->dir, server->dir,
+                   server->port, server->dir, server->port);
+    char *path = kt_path(server->dir, "nginx.conf"), *files = kt_path(server->dir, "files");
     assert_int_equal(mkdir(files, 0755), 0);
-    (void)chmod(server->folder, 0755);
+    (void)chmod(server->dir, 0755);
     kt_file_write(path, text, strlen(text));
-    const char *argv[] = {"/usr/sbin/nginx", "-p", server->folder, "-c", path, NULL};
+    const char *argv[] = {"/usr/sbin/nginx", "-p", server->dir, "-c", path, NULL};
     ks_start(server, argv);
     free(path);
     free(files);
@@ -291,21 +280,21 @@ static inline void ks_rogue_end(ks_rogue *rogue)
 /* A directory with a place for the cache of each machine. */
 static inline char *ks_roots_create(char **roots, int count)
 {
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     for (int i = 0; i < count; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "m%d", i);
-        roots[i] = kt_path(folder, name);
+        roots[i] = kt_path(dir, name);
     }
-    return folder;
+    return dir;
 }
 
-static inline void ks_roots_remove(char *folder, char **roots, int count)
+static inline void ks_roots_remove(char *dir, char **roots, int count)
 {
     for (int i = 0; i < count; i++) {
         free(roots[i]);
     }
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 /* --- a machine: a cache with a directory of its own ------------------------------------------- */

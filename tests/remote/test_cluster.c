@@ -16,13 +16,13 @@ static void C6_a_cluster_compiles_once(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         ks_server server = {0};
-        char *folder = kt_tmpdir_create();
+        char *dir = kt_tmpdir_create();
         ks_redis(&server);
         (void)snprintf(url, sizeof url,
                        "redis://:s3cr3t@127.0.0.1:%d?timeout=20s&connect-timeout=20s&flush=20s",
                        server.port);
-        kc_outcome with = kc_run(folder, "with", sizes[i], share, url);
-        kc_outcome without = kc_run(folder, "without", sizes[i], NULL, NULL);
+        kc_outcome with = kc_run(dir, "with", sizes[i], share, url);
+        kc_outcome without = kc_run(dir, "without", sizes[i], NULL, NULL);
         (void)printf("%2d machines: %d compile with Redis, slowest %d ms, %d waited; without: %d "
                      "compiles, slowest %d ms\n",
                      sizes[i], with.compiles, with.slowest_ms, with.waits, without.compiles,
@@ -31,7 +31,7 @@ static void C6_a_cluster_compiles_once(void **state)
         assert_int_equal(with.compiles, 1);
         assert_int_equal(without.compiles, sizes[i]);
         ks_end(&server);
-        kt_tmpdir_remove(folder);
+        kt_tmpdir_remove(dir);
     }
 }
 

@@ -9,15 +9,15 @@
 typedef struct place {
     ks_server server;
     char url[256];
-    char *folder, *one, *two;
+    char *dir, *one, *two;
 } place;
 
 static void open_place(place *p, const char *lease)
 {
     memset(p, 0, sizeof *p);
-    p->folder = kt_tmpdir_create();
-    p->one = kt_path(p->folder, "one");
-    p->two = kt_path(p->folder, "two");
+    p->dir = kt_tmpdir_create();
+    p->one = kt_path(p->dir, "one");
+    p->two = kt_path(p->dir, "two");
     ks_redis(&p->server);
     (void)snprintf(
         p->url, sizeof p->url,
@@ -30,7 +30,7 @@ static void close_place(place *p)
     ks_end(&p->server);
     free(p->one);
     free(p->two);
-    kt_tmpdir_remove(p->folder);
+    kt_tmpdir_remove(p->dir);
 }
 
 /* A compile that says when it has begun, and ends when the pipe does; or is killed in it. */

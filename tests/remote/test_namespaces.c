@@ -76,7 +76,7 @@ static void tear_down(networks *n)
 static void start_redis(ks_server *server)
 {
     char port[16];
-    server->folder = kt_tmpdir_create();
+    server->dir = kt_tmpdir_create();
     server->port = ks_free_port();
     (void)snprintf(port, sizeof port, "%d", server->port);
     const char *argv[] = {"/usr/bin/redis-server",
@@ -87,7 +87,7 @@ static void start_redis(ks_server *server)
                           "--save",
                           "",
                           "--dir",
-                          server->folder,
+                          server->dir,
                           "--requirepass",
                           "s3cr3t",
                           NULL};
@@ -118,11 +118,11 @@ static void C6_machines_on_four_networks_compile_once(void **state)
     build(&n);
     for (int i = 0; i < 4; i++) {
         ks_server server = {0};
-        char *folder = kt_tmpdir_create();
+        char *dir = kt_tmpdir_create();
         start_redis(&server);
         n.port = server.port;
-        kc_outcome with = kc_run(folder, "with", sizes[i], join, &n);
-        kc_outcome without = kc_run(folder, "without", sizes[i], NULL, NULL);
+        kc_outcome with = kc_run(dir, "with", sizes[i], join, &n);
+        kc_outcome without = kc_run(dir, "without", sizes[i], NULL, NULL);
         (void)printf("%2d machines on %d networks: %d compile with Redis, slowest %d ms, %d "
                      "waited; without: %d compiles, slowest %d ms\n",
                      sizes[i], sizes[i] < NETWORKS ? sizes[i] : NETWORKS, with.compiles,
@@ -131,7 +131,7 @@ static void C6_machines_on_four_networks_compile_once(void **state)
         assert_int_equal(with.compiles, 1);
         assert_int_equal(without.compiles, sizes[i]);
         ks_end(&server);
-        kt_tmpdir_remove(folder);
+        kt_tmpdir_remove(dir);
     }
     tear_down(&n);
 }

@@ -70,7 +70,7 @@ static void a_tampered_entry_is_compiled_again(void **state)
     (void)snprintf(command, sizeof command,
                    "for e in $(find %s/files -type f); do printf x | dd of=$e bs=1 seek=40 "
                    "conv=notrunc 2>/dev/null; done",
-                   f->server.folder);
+                   f->server.dir);
     assert_int_equal(system(command), 0);
     cache = ks_machine(f->roots[1], f->url);
     assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
@@ -84,7 +84,7 @@ static void a_token_is_needed_and_taken(void **state)
     fixture *f = *state;
     char url[512];
     ks_compile compile = {0};
-    char *token = kt_path(f->folder, "token");
+    char *token = kt_path(f->dir, "token");
     assert_int_equal(kn_guarded_make(token, "s3cr3t\n", 7, NULL), KILN_OK);
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/token?token-file=%s&" PATIENT,
                    f->server.port, token);
@@ -118,7 +118,7 @@ static void layouts_are_kept(void **state)
         kiln_cache *cache = ks_machine(f->roots[i], url);
         (void)ks_get(cache, "a", &compile);
         kiln_cache_destroy(cache);
-        (void)snprintf(path, sizeof path, "%s/files/l%d/%s%.2s%s%s", f->server.folder, i,
+        (void)snprintf(path, sizeof path, "%s/files/l%d/%s%.2s%s%s", f->server.dir, i,
                        i == 2 ? "ac/" : "", hex, i == 0 ? "/" : "", hex + 2);
         assert_int_equal(access(path, R_OK), 0);
     }
@@ -184,7 +184,7 @@ static void S7_only_trusted_signatures_are_taken(void **state)
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
     ks_compile compile = {0};
-    char *ours = kt_path(f->folder, "ours.pem"), *theirs = kt_path(f->folder, "theirs.pem");
+    char *ours = kt_path(f->dir, "ours.pem"), *theirs = kt_path(f->dir, "theirs.pem");
     assert_int_equal(kiln_signing_key_generate(ours, line, NULL), KILN_OK);
     assert_int_equal(kiln_signing_key_generate(theirs, line, NULL), KILN_OK);
     (void)ask_as(f, 0, "", &compile); /* unsigned */
@@ -208,7 +208,7 @@ static void exchange(const fixture *f)
     (void)snprintf(command, sizeof command,
                    "set -- $(find %s/files -type f); [ $# = 2 ] && mv $1 %s/x && mv $2 $1 && "
                    "mv %s/x $2",
-                   f->server.folder, f->folder, f->folder);
+                   f->server.dir, f->dir, f->dir);
     assert_int_equal(system(command), 0);
 }
 
@@ -239,7 +239,7 @@ static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
-    char *key_file = kt_path(f->folder, "key.pem");
+    char *key_file = kt_path(f->dir, "key.pem");
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
     assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
     ks_compile compile = {0};

@@ -10,7 +10,7 @@
 
 typedef struct fixture {
     ks_server server;
-    char *folder, *root, *other_root;
+    char *dir, *root, *other_root;
     kc_identity ca, stranger_ca, server_id, wrong_id, old_id, stranger_id, client_id;
     bool redis;
     char options[512]; /* of a URL: patience, and whom to trust */
@@ -21,16 +21,16 @@ static int make(void **state, bool redis)
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     f->redis = redis;
-    f->folder = kt_tmpdir_create();
-    f->root = kt_path(f->folder, "m0");
-    f->other_root = kt_path(f->folder, "m1");
-    f->ca = kc_make(f->folder, "ca", NULL, NULL, YEAR);
-    f->stranger_ca = kc_make(f->folder, "stranger-ca", NULL, NULL, YEAR);
-    f->server_id = kc_make(f->folder, "server", &f->ca, "IP:127.0.0.1,DNS:localhost", YEAR);
-    f->wrong_id = kc_make(f->folder, "wrong", &f->ca, "DNS:elsewhere.example", YEAR);
-    f->old_id = kc_make(f->folder, "old", &f->ca, "IP:127.0.0.1", -3600);
-    f->stranger_id = kc_make(f->folder, "stranger", &f->stranger_ca, "IP:127.0.0.1", YEAR);
-    f->client_id = kc_make(f->folder, "client", &f->ca, NULL, YEAR);
+    f->dir = kt_tmpdir_create();
+    f->root = kt_path(f->dir, "m0");
+    f->other_root = kt_path(f->dir, "m1");
+    f->ca = kc_make(f->dir, "ca", NULL, NULL, YEAR);
+    f->stranger_ca = kc_make(f->dir, "stranger-ca", NULL, NULL, YEAR);
+    f->server_id = kc_make(f->dir, "server", &f->ca, "IP:127.0.0.1,DNS:localhost", YEAR);
+    f->wrong_id = kc_make(f->dir, "wrong", &f->ca, "DNS:elsewhere.example", YEAR);
+    f->old_id = kc_make(f->dir, "old", &f->ca, "IP:127.0.0.1", -3600);
+    f->stranger_id = kc_make(f->dir, "stranger", &f->stranger_ca, "IP:127.0.0.1", YEAR);
+    f->client_id = kc_make(f->dir, "client", &f->ca, NULL, YEAR);
     (void)snprintf(f->options, sizeof f->options, KS_PATIENT "&ca-file=%s", f->ca.cert_file);
     return 0;
 }
@@ -56,7 +56,7 @@ static int teardown(void **state)
     }
     free(f->root);
     free(f->other_root);
-    kt_tmpdir_remove(f->folder);
+    kt_tmpdir_remove(f->dir);
     free(f);
     return 0;
 }
@@ -88,16 +88,16 @@ static void start_redis(fixture *f, const kc_identity *as, bool asks_clients)
                           "--tls-auth-clients",
                           asks_clients ? "yes" : "no",
                           "--dir",
-                          f->server.folder,
+                          f->server.dir,
                           NULL};
     ks_start(&f->server, argv);
 }
 
 static void start_nginx(fixture *f, const kc_identity *as, bool asks_clients)
 {
-    char text[3072], *path = kt_path(f->server.folder, "nginx.conf");
-    char *files = kt_path(f->server.folder, "files");
-    const char *folder = f->server.folder;
+    char text[3072], *path = kt_path(f->server.dir, "nginx.conf");
+    char *files = kt_path(f->server.dir, "files");
+    const char *dir = f->server.dir;
     if (access("/usr/sbin/nginx", X_OK) != 0) {
         kn_test_skip("nginx", "nginx is not installed");
     }
@@ -115,12 +115,12 @@ static void start_nginx(fixture *f, const kc_identity *as, bool asks_clients)
         " dav_methods PUT DELETE; create_full_put_path on; }\n"
         "location /login/ { if ($http_authorization != \"Basic a2lsbjpzM2NyM3Q=\") {\n"
         " return 401; } dav_methods PUT DELETE; create_full_put_path on; } } }\n",
-        folder, folder, folder, folder, folder, folder, f->server.port, folder, as->cert_file,
-        as->key_file, f->ca.cert_file, asks_clients ? "on" : "off");
+        dir, dir, dir, dir, dir, dir, f->server.port, dir, as->cert_file, as->key_file,
+        f->ca.cert_file, asks_clients ? "on" : "off");
     (void)mkdir(files, 0755);
-    (void)chmod(folder, 0755);
+    (void)chmod(dir, 0755);
     kt_file_write(path, text, strlen(text));
-    const char *argv[] = {"/usr/sbin/nginx", "-p", folder, "-c", path, NULL};
+    const char *argv[] = {"/usr/sbin/nginx", "-p", dir, "-c", path, NULL};
     ks_start(&f->server, argv);
     free(path);
     free(files);
@@ -128,7 +128,7 @@ static void start_nginx(fixture *f, const kc_identity *as, bool asks_clients)
 
 static void start(fixture *f, const kc_identity *as, bool asks_clients)
 {
-    f->server.folder = kt_tmpdir_create();
+    f->server.dir = kt_tmpdir_create();
     f->server.port = ks_free_port();
     if (f->redis) {
         start_redis(f, as, asks_clients);
@@ -256,7 +256,7 @@ static void a_ca_file_that_is_none_is_told(void **state)
     fixture *f = *state;
     char options[256];
     start(f, &f->server_id, false);
-    (void)snprintf(options, sizeof options, KS_PATIENT "&ca-file=%s/nothing.pem", f->folder);
+    (void)snprintf(options, sizeof options, KS_PATIENT "&ca-file=%s/nothing.pem", f->dir);
     kiln_remote_report report = check(f, "127.0.0.1", "", options);
     assert_false(report.reachable);
     assert_true(report.why[0] != '\0');
@@ -328,7 +328,7 @@ static void netrc_tells_user_and_password(void **state)
 {
     static const char text[] = "machine 127.0.0.1 login kiln password s3cr3t\n";
     fixture *f = *state;
-    char options[600], *path = kt_path(f->folder, ".netrc");
+    char options[600], *path = kt_path(f->dir, ".netrc");
     start(f, &f->server_id, false);
     kt_file_write(path, text, sizeof text - 1);
     (void)chmod(path, 0600);
@@ -336,7 +336,7 @@ static void netrc_tells_user_and_password(void **state)
     kiln_remote_report report = check(f, "127.0.0.1", "/login", f->options);
     assert_false(report.writable);
     assert_null(strstr(report.why, "s3cr3t"));
-    assert_int_equal(setenv("HOME", f->folder, 1), 0);
+    assert_int_equal(setenv("HOME", f->dir, 1), 0);
     (void)snprintf(options, sizeof options, "%s&netrc", f->options);
     expect_shared(f, "/login", options);
 }

@@ -10,7 +10,7 @@ enum { ENTRIES = 40, SIZE = 2000 };
 
 typedef struct fixture {
     ks_server server;
-    char *folder, *roots[3];
+    char *dir, *roots[3];
     char url[256];
 } fixture;
 
@@ -21,7 +21,7 @@ static int setup_redis(void **state)
     ks_redis(&f->server);
     (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d?" KS_PATIENT,
                    f->server.port);
-    f->folder = ks_roots_create(f->roots, 3);
+    f->dir = ks_roots_create(f->roots, 3);
     return 0;
 }
 
@@ -31,7 +31,7 @@ static int setup_nginx(void **state)
     *state = f;
     ks_nginx(&f->server);
     (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln?" KS_PATIENT, f->server.port);
-    f->folder = ks_roots_create(f->roots, 3);
+    f->dir = ks_roots_create(f->roots, 3);
     return 0;
 }
 
@@ -39,7 +39,7 @@ static int teardown(void **state)
 {
     fixture *f = *state;
     ks_end(&f->server);
-    ks_roots_remove(f->folder, f->roots, 3);
+    ks_roots_remove(f->dir, f->roots, 3);
     free(f);
     return 0;
 }
@@ -158,7 +158,7 @@ static void a_pack_travels_too(void **state)
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     kiln_pack *pack = NULL;
-    char *path = kt_path(f->folder, "it.kpack");
+    char *path = kt_path(f->dir, "it.kpack");
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, 5, KILN_ORIGIN_COMPILED);
     assert_int_equal(kiln_pack_writer_create(path, NULL, &writer, NULL), KILN_OK);
@@ -227,7 +227,7 @@ static void a_lost_dictionary_costs_a_compile(void **state)
     (void)snprintf(command, sizeof command,
                    "rm \"$(find %s/files -type f -printf '%%s %%p\\n' | sort -n | tail -1 | "
                    "cut -d' ' -f2)\"",
-                   f->server.folder);
+                   f->server.dir);
     assert_int_equal(system(command), 0);
     cache = ks_machine(f->roots[1], f->url);
     fill(cache, 0, 3, KILN_ORIGIN_COMPILED);
@@ -242,7 +242,7 @@ static void S7_a_pull_takes_only_what_is_trusted(void **state)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
-    char *key_file = kt_path(f->folder, "key.pem");
+    char *key_file = kt_path(f->dir, "key.pem");
     const kiln_key key = key_of(0);
     kiln_diag diag = KILN_DIAG_INIT;
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
@@ -272,7 +272,7 @@ static void S7_a_signed_push_replaces_what_nobody_signed(void **state)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
-    char *key_file = kt_path(f->folder, "key.pem");
+    char *key_file = kt_path(f->dir, "key.pem");
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
@@ -307,7 +307,7 @@ static void S7_a_tampered_entry_is_not_pulled(void **state)
     (void)snprintf(command, sizeof command,
                    "for e in $(find %s/files -type f); do printf x | dd of=$e bs=1 seek=100 "
                    "conv=notrunc 2>/dev/null; done",
-                   f->server.folder);
+                   f->server.dir);
     assert_int_equal(system(command), 0);
     cache = ks_machine(f->roots[1], NULL);
     kiln_transfer *transfer = open_transfer(f, cache);

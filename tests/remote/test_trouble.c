@@ -12,7 +12,7 @@ enum { ENTRIES = 30 };
 
 typedef struct fixture {
     ks_server server;
-    char *folder, *roots[8];
+    char *dir, *roots[8];
     bool redis;
 } fixture;
 
@@ -21,7 +21,7 @@ static int make(void **state, bool redis)
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     f->redis = redis;
-    f->folder = ks_roots_create(f->roots, 8);
+    f->dir = ks_roots_create(f->roots, 8);
     if (redis) {
         ks_redis(&f->server);
     } else {
@@ -44,7 +44,7 @@ static int teardown(void **state)
 {
     fixture *f = *state;
     ks_end(&f->server);
-    ks_roots_remove(f->folder, f->roots, 8);
+    ks_roots_remove(f->dir, f->roots, 8);
     free(f);
     return 0;
 }
@@ -147,7 +147,7 @@ static void a_server_stopped_and_continued_is_used_again(void **state)
 static void a_full_disk_at_the_server_costs_nothing(void **state)
 {
     fixture *f = *state;
-    char *files = kt_path(f->server.folder, "files");
+    char *files = kt_path(f->server.dir, "files");
     if (mount("kiln-test", files, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755") != 0) {
         free(files);
         kn_test_skip("mount", "no tmpfs can be mounted here (no root)");

@@ -85,7 +85,7 @@ static void a_check_tells_what_works(void **state)
     assert_true(llabs(report.clock_ahead_ns) < 60 * INT64_C(1000000000));
     if (!f->redis) {
         /* Its configuration, its pid and what it says. */
-        assert_int_equal(kt_file_count(f->server.folder), 3);
+        assert_int_equal(kt_file_count(f->server.dir), 3);
     }
     assert_null(strstr(report.name, "s3cr3t"));
     (void)snprintf(url, sizeof url, "%s&read-only", f->url);

@@ -203,16 +203,16 @@ static void C3_C4_locks_that_never_come_delay_nobody_for_long(void **state)
     expect_right_without(*state, "lock:*:EAGAIN");
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(S1_C6_C7_a_third_of_the_room_is_shared_by_64_threads),
-        IN_FOLDER(C1_200_processes_open_at_once),
-        IN_FOLDER(C3_locks_that_always_succeed_do_no_harm),
-        IN_FOLDER(C3_locks_that_do_not_exist_do_no_harm),
-        IN_FOLDER(C3_C4_locks_that_never_come_delay_nobody_for_long),
+        IN_DIR(S1_C6_C7_a_third_of_the_room_is_shared_by_64_threads),
+        IN_DIR(C1_200_processes_open_at_once),
+        IN_DIR(C3_locks_that_always_succeed_do_no_harm),
+        IN_DIR(C3_locks_that_do_not_exist_do_no_harm),
+        IN_DIR(C3_C4_locks_that_never_come_delay_nobody_for_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -363,18 +363,18 @@ static void C6_a_long_compile_is_waited_for(void **state)
     crowd_destroy(c);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(C4_a_dead_holders_child_holds_nothing),
-        IN_FOLDER(C4_a_dead_holders_child_gets_the_key_itself),
-        IN_FOLDER(C4_who_inherited_the_lock_unknowingly_is_passed_over),
-        IN_FOLDER(C7_a_child_of_the_compile_does_not_wait_for_it),
-        IN_FOLDER(C8_a_compile_may_return_in_a_child_too),
-        IN_FOLDER(C4_a_stopped_holder_has_one_successor),
-        IN_FOLDER(C6_a_long_compile_is_waited_for),
+        IN_DIR(C4_a_dead_holders_child_holds_nothing),
+        IN_DIR(C4_a_dead_holders_child_gets_the_key_itself),
+        IN_DIR(C4_who_inherited_the_lock_unknowingly_is_passed_over),
+        IN_DIR(C7_a_child_of_the_compile_does_not_wait_for_it),
+        IN_DIR(C8_a_compile_may_return_in_a_child_too),
+        IN_DIR(C4_a_stopped_holder_has_one_successor),
+        IN_DIR(C6_a_long_compile_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,9 @@ static void listen(void *user, kiln_log_level level, const char *line)
     }
 }
 
-static char *mount_small(const char *folder, const char *options)
+static char *mount_small(const char *dir, const char *options)
 {
-    char *place = kt_path(folder, "place");
+    char *place = kt_path(dir, "place");
     assert_int_equal(mkdir(place, 0700), 0);
     assert_int_equal(mount("none", place, "tmpfs", 0, options), 0);
     assert_int_equal(chmod(place, 0700), 0);
@@ -106,12 +106,12 @@ static void fill_to_the_last_byte(const char *place)
     free(path);
 }
 
-static void expect_one_line_on_a_full_disk(const char *folder, uint64_t min_free, bool has_folders)
+static void expect_one_line_on_a_full_disk(const char *dir, uint64_t min_free, bool has_dirs)
 {
     lines log = {0};
-    char *place = mount_small(folder, "size=256k");
+    char *place = mount_small(dir, "size=256k");
     char *root = kt_path(place, "root"), *tmp = kt_path(place, "root/tmp");
-    if (has_folders) { /* it was filled while the cache was in use */
+    if (has_dirs) { /* it was filled while the cache was in use */
         ks_compile compile = {0};
         kiln_cache *before = open_at(root, UINT64_MAX);
         (void)ks_get(before, "before", &compile);
@@ -222,17 +222,17 @@ static void S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line(
     free(root);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(S4_D5_a_file_system_full_to_the_last_byte_is_one_line),
-        IN_FOLDER(S1_S4_a_file_system_below_the_floor_is_one_line),
-        IN_FOLDER(S1_the_floor_leaves_a_twentieth_free),
-        IN_FOLDER(S1_S4_a_file_system_without_inodes_is_one_line),
-        IN_FOLDER(S4_S8_a_read_only_mount_is_read_and_is_one_line),
-        IN_FOLDER(S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line),
+        IN_DIR(S4_D5_a_file_system_full_to_the_last_byte_is_one_line),
+        IN_DIR(S1_S4_a_file_system_below_the_floor_is_one_line),
+        IN_DIR(S1_the_floor_leaves_a_twentieth_free),
+        IN_DIR(S1_S4_a_file_system_without_inodes_is_one_line),
+        IN_DIR(S4_S8_a_read_only_mount_is_read_and_is_one_line),
+        IN_DIR(S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line),
     };
     if (!enter_namespace()) {
         kn_test_skip("mounts", "no mount namespace can be made here");

@@ -352,22 +352,22 @@ static void two_threads_and_two_caches_of_one_process_compile_once(void **state)
     crowd_destroy(c);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(C6_eight_processes_compile_once),
-        IN_FOLDER(C5_waiting_processes_sleep),
-        IN_FOLDER(D3_failures_are_not_shared_between_processes_nor_stored),
-        IN_FOLDER(C4_a_killed_holder_frees_the_others),
-        IN_FOLDER(C4_waiting_is_bounded),
-        IN_FOLDER(C1_C2_writers_that_race_leave_whole_entries),
-        IN_FOLDER(C7_S1_eviction_at_full_speed_disturbs_nobody),
-        IN_FOLDER(a_root_that_is_removed_over_and_over_fails_nobody),
-        IN_FOLDER(D1_killing_at_random_points_leaves_no_wrong_byte),
-        IN_FOLDER(C8_the_cache_works_in_a_forked_child),
-        IN_FOLDER(two_threads_and_two_caches_of_one_process_compile_once),
+        IN_DIR(C6_eight_processes_compile_once),
+        IN_DIR(C5_waiting_processes_sleep),
+        IN_DIR(D3_failures_are_not_shared_between_processes_nor_stored),
+        IN_DIR(C4_a_killed_holder_frees_the_others),
+        IN_DIR(C4_waiting_is_bounded),
+        IN_DIR(C1_C2_writers_that_race_leave_whole_entries),
+        IN_DIR(C7_S1_eviction_at_full_speed_disturbs_nobody),
+        IN_DIR(a_root_that_is_removed_over_and_over_fails_nobody),
+        IN_DIR(D1_killing_at_random_points_leaves_no_wrong_byte),
+        IN_DIR(C8_the_cache_works_in_a_forked_child),
+        IN_DIR(two_threads_and_two_caches_of_one_process_compile_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

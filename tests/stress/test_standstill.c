@@ -151,13 +151,13 @@ static void D7_the_cap_holds_and_totals_are_not_too_low(void **state)
     crowd_destroy(c);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(D7_what_stopped_writers_count_is_counted_once),
-        IN_FOLDER(D7_the_cap_holds_and_totals_are_not_too_low),
+        IN_DIR(D7_what_stopped_writers_count_is_counted_once),
+        IN_DIR(D7_the_cap_holds_and_totals_are_not_too_low),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,12 +226,12 @@ static void follow(int fd, const char *path)
 }
 
 /* Writes the path that an *at call means; NULL if it is not below the prefix. */
-static const char *full_path(int folder, const char *path, char *buffer)
+static const char *full_path(int dir, const char *path, char *buffer)
 {
-    if (path[0] == '/' || folder == AT_FDCWD || fd_path(folder) == NULL) {
+    if (path[0] == '/' || dir == AT_FDCWD || fd_path(dir) == NULL) {
         (void)snprintf(buffer, MAX_PATH, "%s", path);
     } else {
-        (void)snprintf(buffer, MAX_PATH, "%.255s/%.255s", fd_path(folder), path);
+        (void)snprintf(buffer, MAX_PATH, "%.255s/%.255s", fd_path(dir), path);
     }
     return below_prefix(buffer) ? buffer : NULL;
 }
@@ -313,19 +313,19 @@ static size_t cut(effect what, size_t size)
         *(void **)&real = dlsym(RTLD_NEXT, name);                                                  \
     }
 
-static int open_common(int folder, const char *path, int flags, mode_t mode)
+static int open_common(int dir, const char *path, int flags, mode_t mode)
 {
     REAL(int, "openat", int, const char *, int, ...)
     char buffer[MAX_PATH];
     int number = 0;
-    const char *full = full_path(folder, path, buffer);
+    const char *full = full_path(dir, path, buffer);
     /* A file without a name is opened as well, and made by a kind of call of its own. */
     effect what = decide(OP_OPEN, full, &number);
     if (what == EFFECT_NONE && (flags & O_TMPFILE) == O_TMPFILE) {
         what = decide(OP_TMPFILE, full, &number);
     }
 
-    int fd = what == EFFECT_FAIL ? -1 : real(folder, path, flags, mode);
+    int fd = what == EFFECT_FAIL ? -1 : real(dir, path, flags, mode);
     if (what == EFFECT_LATE && fd >= 0) {
         (void)close(fd);
     } else {
@@ -357,17 +357,17 @@ int open64(const char *path, int flags, ...)
 }
 #endif
 
-int openat(int folder, const char *path, int flags, ...)
+int openat(int dir, const char *path, int flags, ...)
 {
     TAKE_MODE(flags, mode)
-    return open_common(folder, path, flags, mode);
+    return open_common(dir, path, flags, mode);
 }
 
 #ifdef __GLIBC__ /* elsewhere the same as without 64 */
-int openat64(int folder, const char *path, int flags, ...)
+int openat64(int dir, const char *path, int flags, ...)
 {
     TAKE_MODE(flags, mode)
-    return open_common(folder, path, flags, mode);
+    return open_common(dir, path, flags, mode);
 }
 #endif
 
@@ -473,30 +473,30 @@ int ftruncate(int fd, off_t size)
 }
 
 /* A rename is below the prefix when its new name is; `part` looks at the new name, too. */
-int renameat2(int old_folder, const char *old, int new_folder, const char *new, unsigned flags)
+int renameat2(int old_dir, const char *old, int new_dir, const char *new, unsigned flags)
 {
     char buffer[MAX_PATH]; /* and no `real`: musl has no function of this name */
     int number = 0;
-    effect what = decide(OP_RENAME, full_path(new_folder, new, buffer), &number);
+    effect what = decide(OP_RENAME, full_path(new_dir, new, buffer), &number);
     return (int)conclude(
         what, number,
-        what == EFFECT_FAIL ? -1 : syscall(SYS_renameat2, old_folder, old, new_folder, new, flags));
+        what == EFFECT_FAIL ? -1 : syscall(SYS_renameat2, old_dir, old, new_dir, new, flags));
 }
 
 /* As for a rename, the new name counts. */
-int linkat(int old_folder, const char *old, int new_folder, const char *new, int flags)
+int linkat(int old_dir, const char *old, int new_dir, const char *new, int flags)
 {
     REAL(int, "linkat", int, const char *, int, const char *, int)
     char buffer[MAX_PATH];
     int number = 0;
-    effect what = decide(OP_LINK, full_path(new_folder, new, buffer), &number);
+    effect what = decide(OP_LINK, full_path(new_dir, new, buffer), &number);
     return (int)conclude(what, number,
-                         what == EFFECT_FAIL ? -1 : real(old_folder, old, new_folder, new, flags));
+                         what == EFFECT_FAIL ? -1 : real(old_dir, old, new_dir, new, flags));
 }
 
-int renameat(int old_folder, const char *old, int new_folder, const char *new)
+int renameat(int old_dir, const char *old, int new_dir, const char *new)
 {
-    return renameat2(old_folder, old, new_folder, new, 0);
+    return renameat2(old_dir, old, new_dir, new, 0);
 }
 
 int rename(const char *old, const char *new)
@@ -504,13 +504,13 @@ int rename(const char *old, const char *new)
     return renameat2(AT_FDCWD, old, AT_FDCWD, new, 0);
 }
 
-int mkdirat(int folder, const char *path, mode_t mode)
+int mkdirat(int dir, const char *path, mode_t mode)
 {
     REAL(int, "mkdirat", int, const char *, mode_t)
     char buffer[MAX_PATH];
     int number = 0;
-    effect what = decide(OP_MKDIR, full_path(folder, path, buffer), &number);
-    return (int)conclude(what, number, what == EFFECT_FAIL ? -1 : real(folder, path, mode));
+    effect what = decide(OP_MKDIR, full_path(dir, path, buffer), &number);
+    return (int)conclude(what, number, what == EFFECT_FAIL ? -1 : real(dir, path, mode));
 }
 
 int mkdir(const char *path, mode_t mode)
@@ -518,14 +518,14 @@ int mkdir(const char *path, mode_t mode)
     return mkdirat(AT_FDCWD, path, mode);
 }
 
-int unlinkat(int folder, const char *path, int flags)
+int unlinkat(int dir, const char *path, int flags)
 {
     REAL(int, "unlinkat", int, const char *, int)
     char buffer[MAX_PATH];
     int number = 0;
     op which = (flags & AT_REMOVEDIR) != 0 ? OP_RMDIR : OP_UNLINK;
-    effect what = decide(which, full_path(folder, path, buffer), &number);
-    return (int)conclude(what, number, what == EFFECT_FAIL ? -1 : real(folder, path, flags));
+    effect what = decide(which, full_path(dir, path, buffer), &number);
+    return (int)conclude(what, number, what == EFFECT_FAIL ? -1 : real(dir, path, flags));
 }
 
 int unlink(const char *path)

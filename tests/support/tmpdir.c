@@ -16,14 +16,14 @@ static void fail(const char *what, const char *path)
     abort();
 }
 
-char *kt_path(const char *folder, const char *name)
+char *kt_path(const char *dir, const char *name)
 {
-    size_t size = strlen(folder) + strlen(name) + 2;
+    size_t size = strlen(dir) + strlen(name) + 2;
     char *path = malloc(size);
     if (path == NULL) {
         fail("malloc", name);
     }
-    (void)snprintf(path, size, "%s/%s", folder, name);
+    (void)snprintf(path, size, "%s/%s", dir, name);
     return path;
 }
 
@@ -43,33 +43,33 @@ static bool is_dots(const char *name)
 }
 
 /* Empties the directory behind `fd`, which it closes. */
-static void empty_folder(int fd)
+static void empty_dir(int fd)
 {
     (void)fchmod(fd, 0700);
-    DIR *folder = fdopendir(fd);
-    if (folder == NULL) {
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
         fail("fdopendir", "");
         return;
     }
-    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         if (is_dots(entry->d_name)) {
             continue;
         }
-        int child = openat(dirfd(folder), entry->d_name,
+        int child = openat(dirfd(dir), entry->d_name,
                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         if (child >= 0) {
-            empty_folder(child);
+            empty_dir(child);
         }
-        (void)unlinkat(dirfd(folder), entry->d_name, child >= 0 ? AT_REMOVEDIR : 0);
+        (void)unlinkat(dirfd(dir), entry->d_name, child >= 0 ? AT_REMOVEDIR : 0);
     }
-    (void)closedir(folder);
+    (void)closedir(dir);
 }
 
 void kt_tmpdir_remove(char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0) {
-        empty_folder(fd);
+        empty_dir(fd);
         (void)rmdir(path);
     }
     free(path);
@@ -143,10 +143,10 @@ unsigned kt_file_lines(const char *path)
     return count;
 }
 
-size_t kt_file_count(const char *folder)
+size_t kt_file_count(const char *dir)
 {
     size_t count = 0;
-    DIR *list = opendir(folder);
+    DIR *list = opendir(dir);
     if (list == NULL) {
         return 0;
     }
@@ -157,7 +157,7 @@ size_t kt_file_count(const char *folder)
         }
         if (fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISDIR(facts.st_mode)) {
-            char *path = kt_path(folder, entry->d_name);
+            char *path = kt_path(dir, entry->d_name);
             count += kt_file_count(path);
             free(path);
         } else {

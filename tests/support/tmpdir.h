@@ -16,14 +16,15 @@ int kt_tmpdir_setup(void **state);
 int kt_tmpdir_teardown(void **state);
 
 /* "directory/name" as malloc'ed text. */
-char *kt_path(const char *folder, const char *name);
+char *kt_path(const char *dir, const char *name);
 
 void kt_file_write(const char *path, const void *data, size_t size);
 /* The whole file with a NUL after it, malloc'ed; NULL if there is none. out_size may be NULL. */
 char *kt_file_read(const char *path, size_t *out_size);
 bool kt_file_exists(const char *path);    /* of any kind, links not followed */
 unsigned kt_file_lines(const char *path); /* how many it has; 0 where there is no file */
-/* The number of files that are not directories below `folder`, at any depth; 0 if there is none. */
-size_t kt_file_count(const char *folder);
+/* The number of files that are not directories below `directory`, at any depth; 0 if there is none.
+ */
+size_t kt_file_count(const char *dir);
 
 #endif

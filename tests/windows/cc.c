@@ -13,10 +13,10 @@ enum { PAUSE_MS = 5, PAUSES = 6000 };
 
 static bool make_path(char *path, size_t size, const char *kind)
 {
-    char folder[1024];
-    const DWORD length = GetEnvironmentVariableA("KILN_CC_BRIDGE", folder, sizeof folder);
-    return length > 0 && length < sizeof folder &&
-           snprintf(path, size, "%s/%lu.%s", folder, GetCurrentProcessId(), kind) < (int)size;
+    char dir[1024];
+    const DWORD length = GetEnvironmentVariableA("KILN_CC_BRIDGE", dir, sizeof dir);
+    return length > 0 && length < sizeof dir &&
+           snprintf(path, size, "%s/%lu.%s", dir, GetCurrentProcessId(), kind) < (int)size;
 }
 
 static void copy_file(const char *kind, FILE *to)
@@ -41,13 +41,13 @@ static bool ask(int argc, char **argv)
         make_path(asking, sizeof asking, "asking") && make_path(asked, sizeof asked, "asked")
             ? fopen(asking, "wb")
             : NULL;
-    char folder[1024];
-    const DWORD length = GetCurrentDirectoryA(sizeof folder, folder);
-    for (char *at = folder; length > 0 && *at != '\0'; at++) {
+    char dir[1024];
+    const DWORD length = GetCurrentDirectoryA(sizeof dir, dir);
+    for (char *at = dir; length > 0 && *at != '\0'; at++) {
         *at = *at == '\\' ? '/' : *at;
     }
     if (file != NULL && length > 0) {
-        (void)fprintf(file, "%s\n", folder);
+        (void)fprintf(file, "%s\n", dir);
     }
     for (int i = 1; file != NULL && i < argc; i++) {
         (void)fprintf(file, "%s\n", argv[i]);

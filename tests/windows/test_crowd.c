@@ -19,7 +19,7 @@ enum { RIGHT = 0, WRONG = 3, FAILED = 4, ENDED = 9 };
 /* ---- the children: DIRECTORY is the test's, its root is DIRECTORY/root ---- */
 
 typedef struct compile {
-    const char *folder, *name;
+    const char *dir, *name;
     bool dies; /* in the middle, once DIRECTORY/go is there */
 } compile;
 
@@ -30,7 +30,7 @@ static kiln_status run_compile(void *user, kiln_blob **out_blob, kiln_diag *diag
     char name[96], text[256];
     (void)snprintf(name, sizeof name, "compiled/%s-%lu", c->name,
                    (unsigned long)GetCurrentProcessId());
-    char *mark = kt_path(c->folder, name), *go = kt_path(c->folder, "go");
+    char *mark = kt_path(c->dir, name), *go = kt_path(c->dir, "go");
     kt_file_write(mark, "x", 1);
     while (c->dies && !kt_file_exists(go)) {
         Sleep(1);
@@ -44,11 +44,11 @@ static kiln_status run_compile(void *user, kiln_blob **out_blob, kiln_diag *diag
     return kiln_blob_create(text, strlen(text), "facts", 5, out_blob, diag);
 }
 
-static kiln_cache *open_cache(const char *folder)
+static kiln_cache *open_cache(const char *dir)
 {
     kiln_cache_options options;
     kiln_cache *cache = NULL;
-    char *root = kt_path(folder, "root");
+    char *root = kt_path(dir, "root");
     if (kiln_cache_options_init(&options, NULL) == KILN_OK) {
         options.root = root;
         options.no_fsync = true;
@@ -79,10 +79,10 @@ static int get(kiln_cache *cache, compile *c)
     return right ? RIGHT : WRONG;
 }
 
-static int child_get(const char *folder, bool dies)
+static int child_get(const char *dir, bool dies)
 {
-    compile c = {folder, "one", dies};
-    kiln_cache *cache = open_cache(folder);
+    compile c = {dir, "one", dies};
+    kiln_cache *cache = open_cache(dir);
     int result = cache != NULL ? get(cache, &c) : FAILED;
     kiln_cache_destroy(cache);
     return result;
@@ -90,14 +90,14 @@ static int child_get(const char *folder, bool dies)
 
 /* Gets all keys in an order of its own, with a fresh cache each time; every third process clears
  * the store on the way, and every fourth ends in the middle of it all. */
-static int child_churn(const char *folder, int who)
+static int child_churn(const char *dir, int who)
 {
     int result = RIGHT;
     for (int i = 0; i < KEYS && result == RIGHT; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "key%d", (i * 7 + who * 5) % KEYS);
-        compile c = {folder, name, false};
-        kiln_cache *cache = open_cache(folder);
+        compile c = {dir, name, false};
+        kiln_cache *cache = open_cache(dir);
         result = cache != NULL ? get(cache, &c) : FAILED;
         if (who % 3 == 0 && i == KEYS / 2 && cache != NULL) {
             kiln_prune_result cleared = {.struct_size = sizeof(cleared)};
@@ -114,7 +114,7 @@ static int child_churn(const char *folder, int who)
 /* ---- the parent ---- */
 
 typedef struct process {
-    const char *role, *folder;
+    const char *role, *dir;
     char who[8];
     int exit_code;
     kn_thread *thread;
@@ -123,7 +123,7 @@ typedef struct process {
 static void run_process(void *user)
 {
     process *p = user;
-    kn_process_result result = run_again(p->role, p->folder, p->who, HANG_MS);
+    kn_process_result result = run_again(p->role, p->dir, p->who, HANG_MS);
     p->exit_code = result.exit_code;
     if (result.err != NULL) {
         (void)fprintf(stderr, "%s", result.err);
@@ -131,23 +131,23 @@ static void run_process(void *user)
     kn_process_result_deinit(&result);
 }
 
-static void start(process *p, const char *role, const char *folder, int who)
+static void start(process *p, const char *role, const char *dir, int who)
 {
-    *p = (process){.role = role, .folder = folder, .exit_code = FAILED};
+    *p = (process){.role = role, .dir = dir, .exit_code = FAILED};
     (void)snprintf(p->who, sizeof p->who, "%d", who);
     assert_int_equal(kn_thread_start(run_process, p, &p->thread, NULL), KILN_OK);
 }
 
-static void make_marks(const char *folder)
+static void make_marks(const char *dir)
 {
-    char *marks = kt_path(folder, "compiled");
-    assert_int_equal(kn_file_make_folder(marks, NULL), KILN_OK);
+    char *marks = kt_path(dir, "compiled");
+    assert_int_equal(kn_file_make_dir(marks, NULL), KILN_OK);
     free(marks);
 }
 
-static size_t compiles(const char *folder)
+static size_t compiles(const char *dir)
 {
-    char *marks = kt_path(folder, "compiled");
+    char *marks = kt_path(dir, "compiled");
     size_t count = kt_file_count(marks);
     free(marks);
     return count;

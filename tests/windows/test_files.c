@@ -50,11 +50,11 @@ static void names_are_utf8(void **state)
     static const char name[] = "\xe6\xb5\x8b\xe8\xaf\x95 \xc3\xa9 %d \xf0\x9f\x94\xa5.kiln";
     char found[128] = "";
     kn_file_facts facts;
-    char *folder = kt_path(*state, "\xd0\xbf\xd0\xb0\xd0\xbf\xd0\xba\xd0\xb0");
-    char *path = kn_path_join(folder, name);
+    char *dir = kt_path(*state, "\xd0\xbf\xd0\xb0\xd0\xbf\xd0\xba\xd0\xb0");
+    char *path = kn_path_join(dir, name);
     publish_text(*state, path, "text", KILN_OK);
     assert_holds(path, "text");
-    assert_int_equal(kn_file_list(folder, keep_name, found, NULL), KILN_OK);
+    assert_int_equal(kn_file_list(dir, keep_name, found, NULL), KILN_OK);
     assert_string_equal(found, name);
     assert_int_equal(kn_file_stat(path, false, &facts, NULL), KILN_OK);
     assert_int_equal(facts.size, 4);
@@ -65,9 +65,9 @@ static void names_are_utf8(void **state)
     assert_int_equal(kn_file_stat("C:/not \xff utf-8", false, &facts, NULL), KILN_E_IO);
     assert_int_equal(kn_file_remove(path, NULL), KILN_OK);
     assert_int_equal(kn_file_remove(path, NULL), KILN_MISS);
-    assert_int_equal(kn_file_remove_folder(folder), KILN_OK);
+    assert_int_equal(kn_file_remove_dir(dir), KILN_OK);
     free(path);
-    free(folder);
+    free(dir);
 }
 
 static void paths_may_be_long(void **state)
@@ -82,7 +82,7 @@ static void paths_may_be_long(void **state)
         path = longer;
     }
     char *file = kn_path_join(path, "file");
-    assert_int_equal(kn_file_make_folder(path, NULL), KILN_OK);
+    assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     publish_text(path, file, "deep", KILN_OK);
     assert_holds(file, "deep");
     assert_int_equal(kt_file_count(*state), 1);
@@ -173,26 +173,26 @@ static void a_file_that_stays_held_is_kept(void **state)
     free(path);
 }
 
-static void folders_are_made_kept_and_removed(void **state)
+static void dirs_are_made_kept_and_removed(void **state)
 {
-    char *folder = kt_path(*state, "a\\b/c/");
+    char *dir = kt_path(*state, "a\\b/c/");
     char *blocked = kt_path(*state, "file/below");
     char *file = kt_path(*state, "file");
     uint64_t left = 0, size = 0;
-    assert_int_equal(kn_file_make_folder(folder, NULL), KILN_OK);
-    assert_int_equal(kn_file_make_folder(folder, NULL), KILN_OK);
+    assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
+    assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
     kt_file_write(file, "x", 1);
-    assert_int_equal(kn_file_make_folder(file, NULL), KILN_E_IO);
-    assert_int_equal(kn_file_make_folder(blocked, NULL), KILN_E_IO);
-    assert_int_equal(kn_file_remove_folder(file), KILN_MISS);
-    assert_int_equal(kn_file_remove_folder(*state), KILN_E_BUSY);
-    assert_int_equal(kn_file_remove(folder, NULL), KILN_E_IO); /* not by the wrong call */
+    assert_int_equal(kn_file_make_dir(file, NULL), KILN_E_IO);
+    assert_int_equal(kn_file_make_dir(blocked, NULL), KILN_E_IO);
+    assert_int_equal(kn_file_remove_dir(file), KILN_MISS);
+    assert_int_equal(kn_file_remove_dir(*state), KILN_E_BUSY);
+    assert_int_equal(kn_file_remove(dir, NULL), KILN_E_IO); /* not by the wrong call */
     assert_int_equal(kn_file_writable(*state, NULL), KILN_OK);
     assert_int_equal(kn_file_space(*state, &left, &size), KILN_OK);
     assert_true(size > 0 && left <= size);
     free(file);
     free(blocked);
-    free(folder);
+    free(dir);
 }
 
 static void a_touch_moves_the_stamp(void **state)
@@ -222,7 +222,7 @@ int main(void)
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_file_that_stays_held_is_kept, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(folders_are_made_kept_and_removed, kt_tmpdir_setup,
+        cmocka_unit_test_setup_teardown(dirs_are_made_kept_and_removed, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_touch_moves_the_stamp, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),

@@ -7,18 +7,18 @@
 #include "sys/file.h"
 #include "sys/paths.h"
 
-static char *make_folder(const char *base, const char *name)
+static char *make_dir(const char *base, const char *name)
 {
     char *path = kt_path(base, name);
-    assert_int_equal(kn_file_make_folder(path, NULL), KILN_OK);
+    assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     return path;
 }
 
 /* A library for this machine: this program will do. */
-static void put_library(const char *folder, const char *name)
+static void put_library(const char *dir, const char *name)
 {
     size_t size = 0;
-    char *own = kn_paths_own_program(), *path = kt_path(folder, name);
+    char *own = kn_paths_own_program(), *path = kt_path(dir, name);
     char *data = kt_file_read(own, &size);
     assert_non_null(data);
     kt_file_write(path, data, size);
@@ -27,10 +27,10 @@ static void put_library(const char *folder, const char *name)
     free(own);
 }
 
-static void expect(const char *folder, const char *library, const char *runtime)
+static void expect(const char *dir, const char *library, const char *runtime)
 {
     kn_hip hip;
-    char *path = kt_path(folder, library), *other = kt_path(folder, runtime);
+    char *path = kt_path(dir, library), *other = kt_path(dir, runtime);
     memset(&hip, 0, sizeof hip);
     assert_true(kn_hip_locate(&hip));
     assert_string_equal(hip.library, path);
@@ -62,7 +62,7 @@ static void the_newest_of_a_directory_is_taken(void **state)
         "hiprtc.dll",        "hiprtc060.dll",           "hiprtc09999.dll", "hiprtc0999.dl",
         "hiprtc0999.dll.so", "hiprtc-builtins0999.dll", "hiprtc0_99.dll",  "amdhip64_.dll",
         "amdhip64_7x.dll",   "amdhip64_-9.dll",         "amdhip64_01.dlls"};
-    char *base = make_folder(*state, "sdk"), *bin = make_folder(base, "bin");
+    char *base = make_dir(*state, "sdk"), *bin = make_dir(base, "bin");
     assert_int_equal(setenv("HIP_PATH", base, 1), 0);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         put_library(bin, others[i]);
@@ -88,7 +88,7 @@ static void the_newest_of_a_directory_is_taken(void **state)
 static void the_compiler_is_opened_first_where_it_is_the_only_one(void **state)
 {
     kn_hip hip;
-    char *base = make_folder(*state, "sdk"), *bin = make_folder(base, "bin");
+    char *base = make_dir(*state, "sdk"), *bin = make_dir(base, "bin");
     char *path = kt_path(bin, "amd_comgr0701.dll");
     assert_int_equal(setenv("ROCM_PATH", base, 1), 0);
     put_library(bin, "hiprtc0701.dll");
@@ -108,11 +108,11 @@ static void the_compiler_is_opened_first_where_it_is_the_only_one(void **state)
 
 static void places_have_an_order(void **state)
 {
-    char *programs = make_folder(*state, "programs"), *root = make_folder(*state, "windows");
-    char *system = make_folder(root, "System32"), *base = make_folder(*state, "sdk");
-    char *old = make_folder(programs, "AMD/ROCm/6.4/bin");
-    char *newer = make_folder(programs, "AMD/ROCm/10.0/bin"), *bin = make_folder(base, "bin");
-    char *cut = make_folder(programs, "AMD/ROCm/11"); /* not a release */
+    char *programs = make_dir(*state, "programs"), *root = make_dir(*state, "windows");
+    char *system = make_dir(root, "System32"), *base = make_dir(*state, "sdk");
+    char *old = make_dir(programs, "AMD/ROCm/6.4/bin");
+    char *newer = make_dir(programs, "AMD/ROCm/10.0/bin"), *bin = make_dir(base, "bin");
+    char *cut = make_dir(programs, "AMD/ROCm/11"); /* not a release */
     put_library(system, "hiprtc0507.dll");
     put_library(system, "amdhip64_6.dll");
     assert_int_equal(setenv("SystemRoot", root, 1), 0);

@@ -115,16 +115,16 @@ static void a_secret_is_read_by_nobody_else(void **state)
     void *data = NULL;
     size_t size = 0;
     kn_exposure exposure = KN_EXPOSED_TO_NOBODY;
-    char *folder = kt_path(*state, "public"), *path = kt_path(folder, "key");
-    assert_int_equal(kn_file_make_folder(folder, NULL), KILN_OK);
-    allow_everybody(folder, GENERIC_ALL, SUB_CONTAINERS_AND_OBJECTS_INHERIT);
+    char *dir = kt_path(*state, "public"), *path = kt_path(dir, "key");
+    assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
+    allow_everybody(dir, GENERIC_ALL, SUB_CONTAINERS_AND_OBJECTS_INHERIT);
     assert_int_equal(kn_guarded_read(path, 64, &data, &size, &exposure, NULL), KILN_MISS);
     assert_int_equal(kn_guarded_make(path, "secret", 6, NULL), KILN_OK);
     assert_int_equal(exposure_of(path), KN_EXPOSED_TO_NOBODY);
     assert_int_equal(kn_guarded_make(path, "other", 5, NULL), KILN_E_IO);
     assert_int_equal(exposure_of(path), KN_EXPOSED_TO_NOBODY);
     assert_int_equal(kn_guarded_read(path, 5, &data, &size, &exposure, NULL), KILN_E_INVALID);
-    assert_int_equal(kn_guarded_read(folder, 64, &data, &size, &exposure, NULL), KILN_E_INVALID);
+    assert_int_equal(kn_guarded_read(dir, 64, &data, &size, &exposure, NULL), KILN_E_INVALID);
     free(path);
     path = kt_path(*state, "key"); /* Wine gives the other one what its directory hands down */
     assert_int_equal(kn_guarded_make(path, "secret", 6, NULL), KILN_OK);
@@ -132,7 +132,7 @@ static void a_secret_is_read_by_nobody_else(void **state)
     assert_int_equal(exposure_of(path), KN_EXPOSED_TO_READERS);
     open_to_everybody(path);
     assert_int_equal(exposure_of(path), KN_EXPOSED_TO_WRITERS);
-    free(folder);
+    free(dir);
     free(path);
 }
 

@@ -139,7 +139,7 @@ static void input_output_and_environment_are_passed(void **state)
     const char *argv[] = {own, "copy", NULL};
     const kn_process_request request = {.argv = argv,
                                         .environment = extra,
-                                        .folder = *state,
+                                        .dir = *state,
                                         .input = input,
                                         .input_size = SIZE,
                                         .limit_ns = HANG_MS * UINT64_C(1000000)};

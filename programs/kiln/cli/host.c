@@ -274,7 +274,7 @@ kiln_status host_write_file(const char *path, const void *data, size_t size, kil
     return KILN_OK;
 }
 
-bool host_is_folder(const char *path)
+bool host_is_dir(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -299,11 +299,11 @@ const char *host_spell(const char *path, char *buffer, size_t size)
 
 char *host_absolute(cli_pool *pool, const char *path)
 {
-    char folder[4096];
+    char dir[4096];
     if (path[0] == '/') {
         return pool_text(pool, path, strlen(path));
     }
-    return getcwd(folder, sizeof(folder)) != NULL ? host_join(pool, folder, path) : NULL;
+    return getcwd(dir, sizeof(dir)) != NULL ? host_join(pool, dir, path) : NULL;
 }
 
 bool host_exists(const char *path)
@@ -316,7 +316,7 @@ bool host_is_writable(const char *path)
     return access(path, W_OK) == 0;
 }
 
-char *host_folder_of(cli_pool *pool, const char *path)
+char *host_dir_of(cli_pool *pool, const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (slash == NULL) {
@@ -331,41 +331,41 @@ const char *host_name_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-char *host_join(cli_pool *pool, const char *folder, const char *path)
+char *host_join(cli_pool *pool, const char *dir, const char *path)
 {
-    if (path[0] == '/' || strcmp(folder, ".") == 0) {
+    if (path[0] == '/' || strcmp(dir, ".") == 0) {
         return pool_text(pool, path, strlen(path));
     }
-    size_t length = strlen(folder);
-    bool slash = length > 0 && folder[length - 1] == '/';
-    return pool_format(pool, slash ? "%s%s" : "%s/%s", folder, path);
+    size_t length = strlen(dir);
+    bool slash = length > 0 && dir[length - 1] == '/';
+    return pool_format(pool, slash ? "%s%s" : "%s/%s", dir, path);
 }
 
 /* Directories deeper than this are not a cache's. */
 enum { MAX_DEPTH = 16 };
 
-static void add_size(int folder, const char *name, int depth, uint64_t *bytes, uint64_t *files);
+static void add_size(int dir, const char *name, int depth, uint64_t *bytes, uint64_t *files);
 
-static void walk_directory(DIR *folder, int depth, uint64_t *bytes, uint64_t *files)
+static void walk_directory(DIR *dir, int depth, uint64_t *bytes, uint64_t *files)
 {
-    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            add_size(dirfd(folder), entry->d_name, depth, bytes, files);
+            add_size(dirfd(dir), entry->d_name, depth, bytes, files);
         }
     }
 }
 
-static void add_size(int folder, const char *name, int depth, uint64_t *bytes, uint64_t *files)
+static void add_size(int dir, const char *name, int depth, uint64_t *bytes, uint64_t *files)
 {
     struct stat info;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
         return; /* gone meanwhile */
     }
     if (S_ISREG(info.st_mode)) {
         *bytes += (uint64_t)info.st_size;
         *files += 1;
     } else if (S_ISDIR(info.st_mode) && depth < MAX_DEPTH) {
-        int below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        int below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         DIR *inner = below >= 0 ? fdopendir(below) : NULL;
         if (inner != NULL) {
             walk_directory(inner, depth + 1, bytes, files);
@@ -376,15 +376,15 @@ static void add_size(int folder, const char *name, int depth, uint64_t *bytes, u
     }
 }
 
-bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files)
+bool host_dir_size(const char *path, uint64_t *out_bytes, uint64_t *out_files)
 {
     *out_bytes = 0;
     *out_files = 0;
-    DIR *folder = opendir(path);
-    if (folder == NULL) {
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
         return false;
     }
-    walk_directory(folder, 0, out_bytes, out_files);
-    (void)closedir(folder); /* only read */
+    walk_directory(dir, 0, out_bytes, out_files);
+    (void)closedir(dir); /* only read */
     return true;
 }

@@ -77,17 +77,17 @@ bool host_is_absolute(const char *path);
 const char *host_spell(const char *path, char *buffer, size_t size);
 /* The path from the root on; NULL: no memory, or no current directory. */
 char *host_absolute(cli_pool *pool, const char *path);
-bool host_is_folder(const char *path);
+bool host_is_dir(const char *path);
 bool host_exists(const char *path);
 /* The directory part of a path ("." if it has none), and the name after it. */
-char *host_folder_of(cli_pool *pool, const char *path);
+char *host_dir_of(cli_pool *pool, const char *path);
 const char *host_name_of(const char *path);
-/* `path` seen from `folder`: itself if it is absolute. */
-char *host_join(cli_pool *pool, const char *folder, const char *path);
+/* `path` seen from `directory`: itself if it is absolute. */
+char *host_join(cli_pool *pool, const char *dir, const char *path);
 
 /* Bytes and files below a directory, links not followed. False if it is not there or not
  * readable. */
-bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files);
+bool host_dir_size(const char *path, uint64_t *out_bytes, uint64_t *out_files);
 bool host_is_writable(const char *path);
 
 /* Forks, before any thread or file is open. The parent waits for the child; if a signal asks the

@@ -79,7 +79,7 @@ static const char *output_for(const compile_job *job, const char *path, bool *ou
     const char *output = job->options->output;
     cli_pool *pool = job->context->pool;
     *out_good = true;
-    if (output == NULL || !host_is_folder(output)) {
+    if (output == NULL || !host_is_dir(output)) {
         return output;
     }
     const char *name = pool_format(pool, "%s.bin", host_name_of(path));
@@ -366,7 +366,7 @@ static kiln_status check_compile_options(const compile_options *options, const o
         return kiln_diag_set(diag, KILN_E_INVALID, "give --backend too, or --target BACKEND:NAME",
                              "--arch", "names a target, but no backend is given");
     }
-    if (output != NULL && files->count > 1 && !host_is_folder(output)) {
+    if (output != NULL && files->count > 1 && !host_is_dir(output)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give an existing directory", output,
                              "is not a directory, and there are %zu files", files->count);
     }
@@ -492,11 +492,11 @@ static bool name_session_target(const compile_options *options, cli_pool *pool,
 static kiln_status check_output(const compile_job *job, kiln_diag *diag)
 {
     const char *output = job->options->output;
-    const char *folder = output != NULL ? host_folder_of(job->context->pool, output) : NULL;
-    return folder == NULL || host_is_folder(folder)
+    const char *dir = output != NULL ? host_dir_of(job->context->pool, output) : NULL;
+    return dir == NULL || host_is_dir(dir)
                ? KILN_OK
                : kiln_diag_set(diag, KILN_E_INVALID, "make it, or name another", output,
-                               "there is no directory %s", folder);
+                               "there is no directory %s", dir);
 }
 
 static exit_code run_compile_command(const cmd_context *context, void *fields,

@@ -141,8 +141,8 @@ static bool print_words(const cmd_context *context, const char *name)
 
 /* --- what may stand at a place ---------------------------------------------------------------- */
 
-/* A line is a word, a tab and what it means. Before the tab of "files" and "folders" is nothing:
- * the shell completes those itself. */
+/* A line is a word, a tab and what it means. Before the tab of "files" and "directories" is
+ * nothing: the shell completes those itself. */
 static void put_word(const char *dashes, const char *word, const char *meaning)
 {
     (void)printf("%s%s\t%s\n", dashes, word, meaning);

@@ -8,12 +8,12 @@
 #include "cli/host.h"
 
 /* Where a default path begins. */
-typedef enum base_folder { BASE_CACHE, BASE_HOME } base_folder;
+typedef enum base_dir { BASE_CACHE, BASE_HOME } base_dir;
 
 typedef struct cache_row {
     const char *name;
-    const char *folder_variable; /* holds the directory itself */
-    base_folder base;
+    const char *dir_variable; /* holds the directory itself */
+    base_dir base;
     const char *below;           /* the base */
     const char *switch_variable; /* turns it off when it equals `off` */
     const char *off;
@@ -43,7 +43,7 @@ static const char *set_variable(cli_pool *pool, const char *name)
 
 static const char *find_path(cli_pool *pool, const cache_row *row)
 {
-    const char *own = set_variable(pool, row->folder_variable);
+    const char *own = set_variable(pool, row->dir_variable);
     if (own != NULL) {
         return own;
     }
@@ -71,7 +71,7 @@ bool driver_cache_get(cli_pool *pool, unsigned index, driver_cache *out_cache)
     driver_cache cache = {row->name, find_path(pool, row), "on", false, 0, 0};
     const char *off = set_variable(pool, row->switch_variable);
     if (cache.path != NULL) {
-        cache.present = host_folder_size(cache.path, &cache.bytes, &cache.files);
+        cache.present = host_dir_size(cache.path, &cache.bytes, &cache.files);
     }
     if (off != NULL && strcmp(off, row->off) == 0) {
         cache.state = pool_format(pool, "off (%s=%s)", row->switch_variable, row->off);

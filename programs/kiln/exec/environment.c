@@ -60,9 +60,9 @@ static char *take_directory(cli_pool *pool, const char *directory)
 static char *take_place(cli_pool *pool, const char *file, const char *const *places)
 {
     char *found = NULL;
-    const char *folder = file != NULL ? host_folder_of(pool, file) : NULL;
-    for (size_t i = 0; folder != NULL && found == NULL && places[i] != NULL; i++) {
-        found = take_directory(pool, join_path(pool, folder, places[i]));
+    const char *dir = file != NULL ? host_dir_of(pool, file) : NULL;
+    for (size_t i = 0; dir != NULL && found == NULL && places[i] != NULL; i++) {
+        found = take_directory(pool, join_path(pool, dir, places[i]));
     }
     return found;
 }
@@ -108,7 +108,7 @@ static char *find_program(cli_pool *pool, const char *name)
         const size_t length = strcspn(list, ":");
         char *path = pool_format(pool, "%.*s/%s", (int)length, list, name);
         /* A directory may be searched, and cannot be run: execvp passes it over. */
-        if (path != NULL && length > 0 && access(path, X_OK) == 0 && !host_is_folder(path) &&
+        if (path != NULL && length > 0 && access(path, X_OK) == 0 && !host_is_dir(path) &&
             !kn_find_is_shim(path)) {
             return path; /* a link of a virtual environment is not followed: its wheels are there */
         }
@@ -197,14 +197,14 @@ static const char *append_element(cli_pool *pool, const char *list, const char *
 static bool add_front(cli_pool *pool, exec_environment *environment, const kn_library *kind,
                       const found_library *library, front_lists *lists)
 {
-    const char *folder = host_folder_of(pool, library->front);
-    if (folder == NULL) {
+    const char *dir = host_dir_of(pool, library->front);
+    if (dir == NULL) {
         return false;
     }
     const char *path = exec_preload_path(pool, environment->libraries, library->front);
     lists->preload = path != NULL ? append_element(pool, lists->preload, path) : NULL;
     if (kn_library_keeps_name(kind)) {
-        lists->path = append_element(pool, lists->path, folder);
+        lists->path = append_element(pool, lists->path, dir);
     }
     return lists->preload != NULL && lists->path != NULL &&
            exec_environment_add(environment,

@@ -51,11 +51,11 @@ static const char *find_unkept(cli_pool *pool, const char *program)
         if (found == NULL || exec_site_find(pool, &sites, bytecode, 1) != NULL) {
             continue;
         }
-        char *folder = host_folder_of(pool, found);
-        char *cache = folder != NULL ? host_join(pool, folder, "__pycache__") : NULL;
-        const char *place = cache != NULL && host_exists(cache) ? cache : folder;
-        if (place != NULL && !(host_is_folder(place) && host_is_writable(place))) {
-            return folder;
+        char *dir = host_dir_of(pool, found);
+        char *cache = dir != NULL ? host_join(pool, dir, "__pycache__") : NULL;
+        const char *place = cache != NULL && host_exists(cache) ? cache : dir;
+        if (place != NULL && !(host_is_dir(place) && host_is_writable(place))) {
+            return dir;
         }
     }
     return NULL;
@@ -73,13 +73,13 @@ const char *exec_python_bytecode(cli_pool *pool, const char *program)
     if (program == NULL || is_set("PYTHONPYCACHEPREFIX")) {
         return NULL;
     }
-    const char *folder = find_unkept(pool, program);
-    return folder == NULL
+    const char *dir = find_unkept(pool, program);
+    return dir == NULL
                ? NULL
                : pool_format(pool,
                              "%s: its bytecode is not kept, since __pycache__ cannot be written: "
                              "Python compiles it at every start, which costs PyTorch seconds (run "
                              "python -m compileall when the image is built, or set "
                              "PYTHONPYCACHEPREFIX to a directory that lasts)",
-                             folder);
+                             dir);
 }

@@ -66,13 +66,12 @@ exec_sites exec_sites_list(cli_pool *pool, const char *program)
         return sites;
     }
     add_variable(pool, &sites, list);
-    const char *folders[] = {host_folder_of(pool, program), realpath(program, resolved) != NULL
-                                                                ? host_folder_of(pool, resolved)
-                                                                : NULL};
+    const char *dirs[] = {host_dir_of(pool, program),
+                          realpath(program, resolved) != NULL ? host_dir_of(pool, resolved) : NULL};
     for (size_t i = 0; i < PLACES; i++) {
-        for (size_t j = 0; j < 2 && folders[j] != NULL; j++) {
-            char *pattern = pool_format(pool, "%s/%s", folders[j], places[i]);
-            const bool repeated = j > 0 && strcmp(folders[0], folders[1]) == 0;
+        for (size_t j = 0; j < 2 && dirs[j] != NULL; j++) {
+            char *pattern = pool_format(pool, "%s/%s", dirs[j], places[i]);
+            const bool repeated = j > 0 && strcmp(dirs[0], dirs[1]) == 0;
             /* A pattern lists a directory as large as /usr/lib: one without a match does so once.
              */
             add_pattern(&sites, !repeated && match_pattern(pool, pattern) != NULL ? pattern : NULL);

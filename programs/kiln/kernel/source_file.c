@@ -51,7 +51,7 @@ static kiln_status refuse_name(const char *path, kiln_diag *diag)
     static const char *const graphics[] = {".vert", ".frag", ".geom", ".tesc",  ".tese",
                                            ".mesh", ".task", ".rgen", ".rchit", ".rmiss"};
     const char *dot = strrchr(host_name_of(path), '.');
-    if (host_is_folder(path)) {
+    if (host_is_dir(path)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "name the files in it", path, "is a directory");
     }
     if (strcmp(path, "-") == 0) {

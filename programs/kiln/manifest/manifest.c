@@ -359,9 +359,9 @@ static kiln_status parse_text(const char *text, size_t length, const char *path,
 {
     json_error_t error;
     *out_manifest = (cli_manifest){path, NULL, 0};
-    const char *folder = host_folder_of(pool, path);
-    cli_reader reader = {text, path, folder, pool, diag, to_compile};
-    if (folder == NULL) {
+    const char *dir = host_dir_of(pool, path);
+    cli_reader reader = {text, path, dir, pool, diag, to_compile};
+    if (dir == NULL) {
         return reader_no_memory(&reader);
     }
     const char *first = text + strspn(text, " \t\r\n");

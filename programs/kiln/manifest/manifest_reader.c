@@ -63,7 +63,7 @@ kiln_status reader_path(const cli_reader *reader, const json_node *node, const c
     if (status != KILN_OK) {
         return status;
     }
-    *out_path = host_join(reader->pool, reader->folder, text);
+    *out_path = host_join(reader->pool, reader->dir, text);
     return *out_path != NULL ? KILN_OK : reader_no_memory(reader);
 }
 

@@ -10,7 +10,7 @@
 typedef struct cli_reader {
     const char *text; /* of the manifest */
     const char *path;
-    const char *folder;
+    const char *dir;
     cli_pool *pool;
     kiln_diag *diag;
     bool to_compile; /* arguments and launches may be missing */

@@ -162,12 +162,12 @@ kiln_status host_write_file(const char *path, const void *data, size_t size, kil
 
 FILE *host_text_open(char **text, size_t *size)
 {
-    wchar_t folder[MAX_PATH + 1];
+    wchar_t dir[MAX_PATH + 1];
     wchar_t path[MAX_PATH + 1];
-    const DWORD length = GetTempPathW(MAX_PATH + 1, folder);
+    const DWORD length = GetTempPathW(MAX_PATH + 1, dir);
     *text = NULL;
     *size = 0;
-    return length > 0 && length <= MAX_PATH && GetTempFileNameW(folder, L"kln", 0, path) != 0
+    return length > 0 && length <= MAX_PATH && GetTempFileNameW(dir, L"kln", 0, path) != 0
                ? _wfopen(path, L"w+bTD") /* gone when it is closed */
                : NULL;
 }
@@ -200,7 +200,7 @@ static DWORD attributes_of(const char *path)
     return attributes;
 }
 
-bool host_is_folder(const char *path)
+bool host_is_dir(const char *path)
 {
     const DWORD attributes = attributes_of(path);
     return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
@@ -215,7 +215,7 @@ bool host_exists(const char *path)
 bool host_is_writable(const char *path)
 {
     HANDLE handle =
-        open_wide(path, host_is_folder(path) ? FILE_ADD_FILE : FILE_WRITE_DATA, OPEN_EXISTING, 0);
+        open_wide(path, host_is_dir(path) ? FILE_ADD_FILE : FILE_WRITE_DATA, OPEN_EXISTING, 0);
     if (handle != INVALID_HANDLE_VALUE) {
         (void)CloseHandle(handle);
     }
@@ -266,7 +266,7 @@ char *host_absolute(cli_pool *pool, const char *path)
     return kept;
 }
 
-char *host_folder_of(cli_pool *pool, const char *path)
+char *host_dir_of(cli_pool *pool, const char *path)
 {
     const size_t start = name_start(path);
     if (start == 0) {
@@ -282,14 +282,14 @@ const char *host_name_of(const char *path)
     return path + name_start(path);
 }
 
-char *host_join(cli_pool *pool, const char *folder, const char *path)
+char *host_join(cli_pool *pool, const char *dir, const char *path)
 {
-    if (host_is_absolute(path) || is_slash(path[0]) || strcmp(folder, ".") == 0) {
+    if (host_is_absolute(path) || is_slash(path[0]) || strcmp(dir, ".") == 0) {
         return pool_text(pool, path, strlen(path));
     }
-    const size_t length = strlen(folder);
-    const bool slash = length > 0 && is_slash(folder[length - 1]);
-    char *whole = pool_format(pool, slash ? "%s%s" : "%s/%s", folder, path);
+    const size_t length = strlen(dir);
+    const bool slash = length > 0 && is_slash(dir[length - 1]);
+    char *whole = pool_format(pool, slash ? "%s%s" : "%s/%s", dir, path);
     for (char *at = whole; at != NULL && *at != '\0'; at++) {
         *at = *at == '\\' ? '/' : *at; /* one kind in what is printed */
     }
@@ -301,10 +301,10 @@ char *host_join(cli_pool *pool, const char *folder, const char *path)
 /* Directories deeper than this are not a cache's. */
 enum { MAX_DEPTH = 16 };
 
-static bool add_folder(const wchar_t *folder, int depth, uint64_t *bytes, uint64_t *files);
+static bool add_dir(const wchar_t *dir, int depth, uint64_t *bytes, uint64_t *files);
 
-static void add_entry(const wchar_t *folder, const WIN32_FIND_DATAW *entry, int depth,
-                      uint64_t *bytes, uint64_t *files)
+static void add_entry(const wchar_t *dir, const WIN32_FIND_DATAW *entry, int depth, uint64_t *bytes,
+                      uint64_t *files)
 {
     if ((entry->dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
         return;
@@ -314,43 +314,43 @@ static void add_entry(const wchar_t *folder, const WIN32_FIND_DATAW *entry, int 
         *files += 1;
     } else if (depth < MAX_DEPTH && wcscmp(entry->cFileName, L".") != 0 &&
                wcscmp(entry->cFileName, L"..") != 0) {
-        const size_t room = wcslen(folder) + wcslen(entry->cFileName) + 2;
+        const size_t room = wcslen(dir) + wcslen(entry->cFileName) + 2;
         wchar_t *below = malloc(room * sizeof(*below));
         if (below != NULL) {
-            (void)_snwprintf(below, room, L"%ls\\%ls", folder, entry->cFileName);
-            (void)add_folder(below, depth + 1, bytes, files);
+            (void)_snwprintf(below, room, L"%ls\\%ls", dir, entry->cFileName);
+            (void)add_dir(below, depth + 1, bytes, files);
         }
         free(below);
     }
 }
 
-static bool add_folder(const wchar_t *folder, int depth, uint64_t *bytes, uint64_t *files)
+static bool add_dir(const wchar_t *dir, int depth, uint64_t *bytes, uint64_t *files)
 {
-    const size_t room = wcslen(folder) + sizeof("\\*");
+    const size_t room = wcslen(dir) + sizeof("\\*");
     wchar_t *pattern = malloc(room * sizeof(*pattern));
     WIN32_FIND_DATAW entry;
     if (pattern == NULL) {
         return false;
     }
-    (void)_snwprintf(pattern, room, L"%ls\\*", folder);
+    (void)_snwprintf(pattern, room, L"%ls\\*", dir);
     HANDLE found = FindFirstFileW(pattern, &entry);
     free(pattern);
     if (found == INVALID_HANDLE_VALUE) {
         return false;
     }
     do {
-        add_entry(folder, &entry, depth, bytes, files);
+        add_entry(dir, &entry, depth, bytes, files);
     } while (FindNextFileW(found, &entry) != 0);
     (void)FindClose(found); /* only read */
     return true;
 }
 
-bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files)
+bool host_dir_size(const char *path, uint64_t *out_bytes, uint64_t *out_files)
 {
     *out_bytes = 0;
     *out_files = 0;
-    wchar_t *wide = host_is_folder(path) ? wide_path(path) : NULL;
-    const bool read = wide != NULL && add_folder(wide, 0, out_bytes, out_files);
+    wchar_t *wide = host_is_dir(path) ? wide_path(path) : NULL;
+    const bool read = wide != NULL && add_dir(wide, 0, out_bytes, out_files);
     free(wide);
     return read;
 }

@@ -3,7 +3,7 @@
 #ifndef KILN_CORE_DETOUR_H
 #define KILN_CORE_DETOUR_H
 
-#include "core/walk/program.h"
+#include "core/build/program.h"
 
 /* Brings the buffers over, runs `program` there, and brings them back; done when it returns. */
 kiln_status kn_detour_launch(kiln_queue *queue, kiln_program *program, const char *entry,

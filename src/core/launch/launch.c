@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "core/build/background.h"
+#include "core/build/capture.h"
+#include "core/build/program.h"
 #include "core/launch/buffer.h"
 #include "core/launch/detour.h"
-#include "core/walk/background.h"
-#include "core/walk/capture.h"
-#include "core/walk/program.h"
 #include "sized/sized.h"
 
 #define ARGS_ON_STACK 32

@@ -2,7 +2,7 @@
 #ifndef KILN_CORE_LAUNCH_H
 #define KILN_CORE_LAUNCH_H
 
-#include "core/walk/program.h"
+#include "core/build/program.h"
 
 /* kiln_queue_launch without an allocation of kiln's own: `room` is for launch->arg_count resolved
  * arguments, *out_handle the backend's event. */

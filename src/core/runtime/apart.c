@@ -22,7 +22,7 @@
 typedef struct loader {
     const char *backend;
     const char *const *variables; /* the one that is set here, and one that it replaces */
-    const char *folder, *end, *library;
+    const char *dir, *end, *library;
 } loader;
 static const char *const opencl_variables[] = {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"};
 static const loader loaders[] = {
@@ -57,9 +57,9 @@ bool kn_apart_init(kn_apart *apart, const char *backend)
     if (from == NULL && value_or_null(l->variables[1]) != NULL) {
         return false;
     }
-    from = from != NULL ? from : l->folder;
+    from = from != NULL ? from : l->dir;
     /* A file may be named as well: then there is nothing to take apart. */
-    if (kn_file_stat(from, true, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_FOLDER) {
+    if (kn_file_stat(from, true, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_DIR) {
         return false;
     }
     apart->variable = l->variables[0];
@@ -78,36 +78,36 @@ static kiln_status remove_name(void *user, const char *name)
     return KILN_OK;
 }
 
-static void remove_folder(kn_apart *apart)
+static void remove_dir(kn_apart *apart)
 {
-    if (apart->folder != NULL) {
-        (void)kn_file_list(apart->folder, remove_name, apart->folder, NULL);
-        (void)kn_file_remove_folder(apart->folder);
+    if (apart->dir != NULL) {
+        (void)kn_file_list(apart->dir, remove_name, apart->dir, NULL);
+        (void)kn_file_remove_dir(apart->dir);
     }
-    free(apart->folder);
-    apart->folder = NULL;
+    free(apart->dir);
+    apart->dir = NULL;
 }
 
 void kn_apart_deinit(kn_apart *apart)
 {
-    remove_folder(apart);
+    remove_dir(apart);
     free(apart->from);
     memset(apart, 0, sizeof(*apart));
 }
 
-static bool make_folder(kn_apart *apart)
+static bool make_dir(kn_apart *apart)
 {
     char name[64];
     char *temporary = kn_paths_temporary();
     kn_text_putf(name, sizeof(name), "kiln-drivers-%u-%016" PRIx64, (unsigned)kn_process_id(),
                  kn_random_u64());
-    char *folder = temporary != NULL ? kn_path_join(temporary, name) : NULL;
+    char *dir = temporary != NULL ? kn_path_join(temporary, name) : NULL;
     free(temporary);
-    if (folder == NULL || kn_file_make_new_folder(folder, NULL) != KILN_OK) {
-        free(folder);
+    if (dir == NULL || kn_file_make_new_dir(dir, NULL) != KILN_OK) {
+        free(dir);
         return false;
     }
-    apart->folder = folder;
+    apart->dir = dir;
     return true;
 }
 
@@ -137,7 +137,7 @@ static kiln_status copy_registration(void *user, const char *name)
         return KILN_OK;
     }
     char *from = kn_path_join(f->apart->from, name);
-    char *to = kn_path_join(f->apart->folder, name);
+    char *to = kn_path_join(f->apart->dir, name);
     /* What cannot be read, the loader could not read either. */
     const bool whole = from != NULL && to != NULL;
     if (whole) {
@@ -151,8 +151,8 @@ static kiln_status copy_registration(void *user, const char *name)
 bool kn_apart_fill(kn_apart *apart, const char *only, const char *left_out)
 {
     filling f = {.apart = apart, .only = only, .left_out = left_out};
-    remove_folder(apart);
-    return make_folder(apart) && kn_file_list(apart->from, copy_registration, &f, NULL) == KILN_OK;
+    remove_dir(apart);
+    return make_dir(apart) && kn_file_list(apart->from, copy_registration, &f, NULL) == KILN_OK;
 }
 
 bool kn_apart_is_left_out(const char *left_out, const char *name)
@@ -235,16 +235,15 @@ bool kn_apart_is_preloaded(const char *backend)
     return preloaded;
 }
 
-static bool call_with_folder(const loader *l, const kn_apart *apart, kn_apart_open *open,
-                             void *user)
+static bool call_with_dir(const loader *l, const kn_apart *apart, kn_apart_open *open, void *user)
 {
     const char *now = kn_env_get(l->variables[0]);
     char *before = now != NULL ? kn_text_copy(now) : NULL;
     const bool copied = now == NULL || before != NULL;
-    const bool set = copied && kn_env_set(l->variables[0], apart->folder);
+    const bool set = copied && kn_env_set(l->variables[0], apart->dir);
     now = kn_env_get(l->variables[0]);
     /* A program with another user's rights does not read it. */
-    const bool heard = set && now != NULL && strcmp(now, apart->folder) == 0;
+    const bool heard = set && now != NULL && strcmp(now, apart->dir) == 0;
     if (heard) {
         open(user);
     }
@@ -269,7 +268,7 @@ bool kn_apart_call(const char *backend, const char *left_out, kn_apart_open *ope
         called = true;
     } else if (!may_have_read(l)) {
         const bool ready = kn_apart_init(&apart, backend) && kn_apart_fill(&apart, NULL, left_out);
-        called = ready && call_with_folder(l, &apart, open, user);
+        called = ready && call_with_dir(l, &apart, open, user);
         if (called) {
             kn_text_put(opened.left_out, sizeof(opened.left_out), left_out);
         }

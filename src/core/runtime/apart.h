@@ -15,7 +15,7 @@ typedef struct kn_apart {
     const char *variable; /* of the loader */
     const char *end;      /* of a registration's name */
     char *from;           /* where they are registered */
-    char *folder;         /* the directory with copies of some, or NULL */
+    char *dir;            /* the directory with copies of some, or NULL */
 } kn_apart;
 
 /* False where the loader of this backend cannot be given a directory, or looks elsewhere. */

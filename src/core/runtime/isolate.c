@@ -209,7 +209,7 @@ static kiln_status probe_some(parting *p, const char *only, const char *left_out
     if (kn_clock_now() > p->deadline_ns) {
         status = KILN_E_TIMEOUT;
     } else if (kn_apart_fill(&p->apart, only, left_out)) {
-        kn_strbuf_printf(&variable, "%s=%s", p->apart.variable, p->apart.folder);
+        kn_strbuf_printf(&variable, "%s=%s", p->apart.variable, p->apart.dir);
         status = kn_strbuf_ok(&variable)
                      ? probe_in_child(p->backend, p->backend_path, p->limit_ms,
                                       kn_strbuf_text(&variable), out_report, NULL)

@@ -237,7 +237,7 @@ static void write_record(const kiln_cache *cache, const kiln_backend *backend,
     kn_publish publish;
     char *path = slot_path(cache, backend, maker);
     char *temporary = kn_path_join(kiln_cache_root(cache), "tmp");
-    if (path != NULL && temporary != NULL && kn_file_make_folder(temporary, NULL) == KILN_OK &&
+    if (path != NULL && temporary != NULL && kn_file_make_dir(temporary, NULL) == KILN_OK &&
         kn_publish_begin_unnamed(&publish, temporary, path, NULL) == KILN_OK) {
         kn_publish_write(&publish, kn_strbuf_text(bytes), bytes->length);
         (void)kn_publish_commit(&publish, false, NULL); /* what is lost is probed again */

@@ -61,7 +61,7 @@ struct kiln_runtime {
 
     kn_mutex mutex;             /* programs, expecting, capture_worker, capture_ends, pool, uses */
     kn_map programs;            /* (device, keys of all stages) -> kiln_program, weak */
-    struct kn_build *expecting; /* walks whose program is loaded and not in `programs` yet */
+    struct kn_build *expecting; /* builds whose program is loaded and not in `programs` yet */
     kn_cond adopted;            /* one of them is there now, or will not be */
     kn_worker *capture_worker;  /* started with the first capture */
     _Atomic uint64_t grew_at;   /* the last launch that a capture is wanted for, kn_clock_now */

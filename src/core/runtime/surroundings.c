@@ -181,15 +181,15 @@ static kiln_status take_name(void *user, const char *name)
     return KILN_OK;
 }
 
-/* Everything in `folder` whose name begins with `prefix`. */
-static void add_listing(kn_strbuf *out, const char *folder, const char *prefix)
+/* Everything in `directory` whose name begins with `prefix`. */
+static void add_listing(kn_strbuf *out, const char *dir, const char *prefix)
 {
     listing l = {.prefix = prefix};
-    (void)kn_file_list(folder, take_name, &l, NULL); /* none there: an empty list */
+    (void)kn_file_list(dir, take_name, &l, NULL); /* none there: an empty list */
     texts_sort(&l.names);
     for (size_t i = 0; i < l.names.count; i++) {
         char path[PATH_MAX_BYTES];
-        kn_text_putf(path, sizeof(path), "%s/%s", folder, l.names.items[i]);
+        kn_text_putf(path, sizeof(path), "%s/%s", dir, l.names.items[i]);
         kn_surroundings_add_file(out, path);
     }
     texts_deinit(&l.names, out);
@@ -280,8 +280,8 @@ static const char *const harmless_variables[] = {"HOME",         "DISPLAY",     
                                                  "XDG_*",        "CUDA_HOME",    "CUDA_PATH*",
                                                  "CUDA_VERSION", "KILN_LIBEXEC", NULL};
 /* Where Vulkan's loader looks for drivers. */
-static const char *const folder_variables[] = {"XDG_DATA_HOME", "XDG_CONFIG_HOME",
-                                               "XDG_CONFIG_DIRS", NULL};
+static const char *const dir_variables[] = {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS",
+                                            NULL};
 
 typedef struct hiding {
     const char *const *names;
@@ -295,7 +295,7 @@ static void look_whether_it_hides(void *user, const char *variable)
     hiding *h = (hiding *)user;
     const bool decides = is_named(variable, h->names) && !is_named(variable, ignored_variables);
     const bool harmless =
-        is_named(variable, harmless_variables) && !is_named(variable, folder_variables);
+        is_named(variable, harmless_variables) && !is_named(variable, dir_variables);
     if (!h->found && (is_named(variable, common_variables) || (decides && !harmless))) {
         h->found = true;
         kn_text_putf(h->variable, h->size, "%.*s", (int)strcspn(variable, "="), variable);

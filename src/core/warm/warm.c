@@ -7,9 +7,9 @@
 
 #include "base/diag.h"
 #include "base/log.h"
-#include "core/walk/build.h"
-#include "core/walk/program.h"
-#include "core/walk/source_copy.h"
+#include "core/build/build.h"
+#include "core/build/program.h"
+#include "core/build/source_copy.h"
 #include "sized/sized.h"
 
 typedef struct item {

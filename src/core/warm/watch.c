@@ -8,9 +8,9 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/walk/build.h"
-#include "core/walk/program.h"
-#include "core/walk/source_copy.h"
+#include "core/build/build.h"
+#include "core/build/program.h"
+#include "core/build/source_copy.h"
 #include "sized/sized.h"
 #include "sys/file.h"
 
@@ -115,11 +115,11 @@ static bool is_due(kiln_watch *watch)
 
 typedef struct sighting {
     place_list *places;
-    bool followed; /* the walk got as far as the headers */
+    bool followed; /* the build got as far as the headers */
     bool uncached;
 } sighting;
 
-/* The places of a walk: what its first stage's closure looked at. */
+/* The places of a build: what its first stage's closure looked at. */
 static void see_build(void *user, const kn_build *build)
 {
     sighting *s = (sighting *)user;
@@ -132,7 +132,8 @@ static void see_build(void *user, const kn_build *build)
     }
 }
 
-/* Files that the last walk knew of and this one did not reach stay watched when it failed early. */
+/* Files that the last build knew of and this one did not reach stay watched when it failed early.
+ */
 static void keep_places(kiln_watch *watch, place_list *places, bool followed)
 {
     for (size_t i = 1; !followed && i < watch->places.count; i++) {

@@ -18,11 +18,11 @@ bool kn_cache_namespace_valid(const char *name)
     return name == NULL || name[0] == '\0' || (kn_name_valid(name) && name[0] != '.');
 }
 
-/* A process may hand the directory of its cache and KILN_NAMESPACE to a child. `folder` is that of
- * the root. */
-static bool is_namespace_root(const char *root, const char *folder, const char *name)
+/* A process may hand the directory of its cache and KILN_NAMESPACE to a child. `directory` is that
+ * of the root. */
+static bool is_namespace_root(const char *root, const char *dir, const char *name)
 {
-    return strcmp(kn_path_name(root), name) == 0 && strcmp(kn_path_name(folder), NAMESPACES) == 0;
+    return strcmp(kn_path_name(root), name) == 0 && strcmp(kn_path_name(dir), NAMESPACES) == 0;
 }
 
 /* Puts the namespace's directory in the place of its root's. The root is claimed first: what lies
@@ -32,11 +32,11 @@ static kiln_status enter_namespace(const char *name, char **root, kiln_diag *dia
     char below[sizeof NAMESPACES + KN_NAME_SIZE];
     char *path = NULL;
     kiln_status status = KILN_OK;
-    char *folder = kn_path_folder(*root);
-    if (folder == NULL) {
+    char *dir = kn_path_dir(*root);
+    if (dir == NULL) {
         return kn_fail_nomem(diag, "cannot open namespace", name);
     }
-    if (!is_namespace_root(*root, folder, name)) {
+    if (!is_namespace_root(*root, dir, name)) {
         kn_text_putf(below, sizeof below, NAMESPACES "/%s", name);
         path = kn_path_join(*root, below);
         status = path != NULL ? kn_paths_claim_root(*root, diag)
@@ -48,7 +48,7 @@ static kiln_status enter_namespace(const char *name, char **root, kiln_diag *dia
         path = NULL;
     }
     free(path);
-    free(folder);
+    free(dir);
     return status;
 }
 
@@ -94,7 +94,7 @@ kiln_status kn_cache_find_root(const kiln_cache_options *options, char **out_roo
 }
 
 typedef struct namespace_walk {
-    const char *folder;
+    const char *dir;
     kiln_namespace_fn *visit;
     void *user;
 } namespace_walk;
@@ -103,13 +103,13 @@ static kiln_status visit_namespace(void *user, const char *name)
 {
     const namespace_walk *walk = user;
     kn_file_facts facts;
-    char *path = kn_path_join(walk->folder, name);
+    char *path = kn_path_join(walk->dir, name);
     if (path == NULL) {
         return KILN_E_NOMEM;
     }
     const bool good = kn_name_valid(name) && name[0] != '.' &&
                       kn_file_stat(path, false, &facts, NULL) == KILN_OK &&
-                      facts.kind == KN_FILE_FOLDER;
+                      facts.kind == KN_FILE_DIR;
     free(path);
     return good ? walk->visit(walk->user, name) : KILN_OK;
 }
@@ -120,12 +120,12 @@ kiln_status kiln_cache_walk_namespaces(kiln_cache *cache, kiln_namespace_fn *vis
     if (cache->root[0] == '\0') {
         return KILN_OK;
     }
-    char *folder = kn_path_join(cache->root, NAMESPACES);
-    if (folder == NULL) {
+    char *dir = kn_path_join(cache->root, NAMESPACES);
+    if (dir == NULL) {
         return kn_fail_nomem(diag, "cannot list namespaces of", cache->root);
     }
-    namespace_walk walk = {folder, visit, user};
-    kiln_status status = kn_file_list(folder, visit_namespace, &walk, diag);
-    free(folder);
+    namespace_walk walk = {dir, visit, user};
+    kiln_status status = kn_file_list(dir, visit_namespace, &walk, diag);
+    free(dir);
     return status == KILN_MISS ? KILN_OK : status;
 }

@@ -82,7 +82,7 @@ void kn_disk_close(kn_disk *disk)
     kn_disk_target *target = atomic_load(&disk->targets);
     while (target != NULL) {
         kn_disk_target *next = target->next;
-        kn_held_folder_close(atomic_load(&target->folder));
+        kn_held_dir_close(atomic_load(&target->dir));
         free(target);
         target = next;
     }
@@ -176,17 +176,17 @@ kn_disk_target *kn_disk_need_target(kn_disk *disk, const char *name)
  * again. */
 static void refresh_targets(kn_disk *disk)
 {
-    char folder[KN_DISK_PATH];
+    char dir[KN_DISK_PATH];
     kn_file_facts facts;
-    kn_disk_path(disk, "v1", folder);
+    kn_disk_path(disk, "v1", dir);
     kn_mutex_lock(&disk->mutex);
-    if (kn_file_stat(folder, true, &facts, NULL) == KILN_OK &&
+    if (kn_file_stat(dir, true, &facts, NULL) == KILN_OK &&
         (facts.mtime_ns != disk->listed_mtime_ns ||
          disk->listed_at_ns - facts.mtime_ns < FRESH_LISTING_NS)) {
         disk->listed_mtime_ns = facts.mtime_ns;
         disk->listed_at_ns = kn_clock_wall();
         /* What could not be listed now is looked for again at the next miss. */
-        if (kn_file_list(folder, add_target, disk, NULL) != KILN_OK) {
+        if (kn_file_list(dir, add_target, disk, NULL) != KILN_OK) {
             disk->listed_mtime_ns = 0;
         }
     }
@@ -285,7 +285,7 @@ static bool drop_file(kn_disk *disk, const char *path, const kn_file_facts *seen
     if (disk->read_only || !kn_disk_root_stands(disk) ||
         (seen != NULL && (kn_file_stat(path, false, &now, NULL) != KILN_OK ||
                           now.inode != seen->inode || now.device != seen->device)) ||
-        (kn_file_remove(path, NULL) != KILN_OK && kn_file_remove_folder(path) != KILN_OK)) {
+        (kn_file_remove(path, NULL) != KILN_OK && kn_file_remove_dir(path) != KILN_OK)) {
         return false;
     }
     const uint64_t weight = seen != NULL ? kn_disk_weight(seen->size) : 0;
@@ -297,14 +297,14 @@ static bool drop_file(kn_disk *disk, const char *path, const kn_file_facts *seen
 static void hold_open(kn_disk *disk, const char *name, kn_disk_target *target)
 {
     char path[KN_DISK_PATH];
-    kn_held_folder *folder = NULL;
+    kn_held_dir *dir = NULL;
     if (target == NULL) {
         (void)kn_disk_need_target(disk, name);
     } else if (atomic_fetch_add_explicit(&target->hits, 1, memory_order_relaxed) + 1 ==
                HITS_TO_HOLD) {
         kn_text_putf(path, sizeof path, "%s/v1/%.64s", disk->root, target->name);
-        if (kn_held_folder_open(path, &folder, NULL) == KILN_OK) {
-            atomic_store(&target->folder, folder);
+        if (kn_held_dir_open(path, &dir, NULL) == KILN_OK) {
+            atomic_store(&target->dir, dir);
         }
     }
 }
@@ -314,14 +314,14 @@ static kiln_status open_target_entry(kn_disk *disk, const char *name, const kiln
                                      const char *path, kn_disk_entry *out_entry, kiln_diag *diag)
 {
     kn_disk_target *target = find_target(disk, name);
-    const kn_held_folder *folder =
+    const kn_held_dir *dir =
         target != NULL && !atomic_load_explicit(&target->stale, memory_order_relaxed)
-            ? atomic_load_explicit(&target->folder, memory_order_acquire)
+            ? atomic_load_explicit(&target->dir, memory_order_acquire)
             : NULL;
-    if (folder != NULL) {
-        char in_folder[KILN_KEY_TEXT_SIZE + sizeof "/.kiln"];
-        put_name(in_folder, key);
-        const kn_disk_place held = {folder, in_folder, disk};
+    if (dir != NULL) {
+        char in_dir[KILN_KEY_TEXT_SIZE + sizeof "/.kiln"];
+        put_name(in_dir, key);
+        const kn_disk_place held = {dir, in_dir, disk};
         const kiln_status status = kn_disk_entry_open(&held, key, out_entry, diag);
         if (status == KILN_OK || status == KILN_E_CORRUPT) {
             return status;
@@ -330,7 +330,7 @@ static kiln_status open_target_entry(kn_disk *disk, const char *name, const kiln
     }
     const kn_disk_place place = {NULL, path, disk};
     kiln_status status = kn_disk_entry_open(&place, key, out_entry, diag);
-    if (status == KILN_OK && folder != NULL) {
+    if (status == KILN_OK && dir != NULL) {
         atomic_store(&target->stale, true);
     } else if (status == KILN_OK) {
         hold_open(disk, name, target);
@@ -462,9 +462,9 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     kn_landing landing = {.files = coming.files, .bytes = coming.bytes};
     const bool due = kn_disk_make_room(disk, what->key, &coming, &landing.counts);
     bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
-    if (replaces && old.kind == KN_FILE_FOLDER) { /* no rename replaces it */
+    if (replaces && old.kind == KN_FILE_DIR) { /* no rename replaces it */
         replaces = false;
-        (void)kn_file_remove_folder(path); /* one that holds something belongs to another */
+        (void)kn_file_remove_dir(path); /* one that holds something belongs to another */
     }
     bool made_new = false;
     status = publish_parts(disk, path, &parts, is_written_at_once(disk, what), &made_new, diag);

@@ -42,8 +42,8 @@ typedef struct kn_disk_target {
     struct kn_disk_target *next;
     char name[KN_TARGET_LENGTH + 1];
     _Atomic uint32_t hits;
-    _Atomic(struct kn_held_folder *) folder; /* opened once; NULL: not yet */
-    _Atomic bool stale;                      /* the path leads elsewhere by now */
+    _Atomic(struct kn_held_dir *) dir; /* opened once; NULL: not yet */
+    _Atomic bool stale;                /* the path leads elsewhere by now */
     /* Which of its 256 directories there were, for disk_lacks.c. */
     _Atomic uint32_t asked;
     _Atomic uint32_t listed_puts;  /* the disk's count of puts before they were listed */

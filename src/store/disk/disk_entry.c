@@ -36,7 +36,7 @@ kiln_status kn_disk_entry_open(const kn_disk_place *place, const kiln_key *key,
     kn_disk_entry *e = out_entry;
     e->memory = NULL;
     kiln_status status =
-        kn_file_read_behind(place->folder, place->path, KN_ENTRY_LIMIT, &entry_gate, KN_BLOB_ROOM,
+        kn_file_read_behind(place->dir, place->path, KN_ENTRY_LIMIT, &entry_gate, KN_BLOB_ROOM,
                             &e->memory, &at, &e->size, &e->facts, diag);
     if (status != KILN_OK) {
         return status;

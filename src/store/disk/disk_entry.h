@@ -7,7 +7,7 @@
 #include "store/format/entry.h"
 
 typedef struct kn_disk_place {
-    const kn_held_folder *folder; /* `path` is relative to it; NULL: it is absolute */
+    const kn_held_dir *dir; /* `path` is relative to it; NULL: it is absolute */
     const char *path;
     kn_disk *owned; /* the file must belong to the user of this disk's root; NULL: to any user */
 } kn_disk_place;

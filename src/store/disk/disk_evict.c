@@ -120,12 +120,12 @@ static kiln_status count_and_evict(const evictor *e, const kn_record *before,
 }
 
 /* Takes an eighth of one directory of each target, at least one entry; all that is too old. */
-static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *coming,
-                               uint64_t until_ns, kn_victims_removed *out_removed, kiln_diag *diag)
+static kiln_status evict_slice(kn_disk *disk, int dir, const kn_totals *coming, uint64_t until_ns,
+                               kn_victims_removed *out_removed, kiln_diag *diag)
 {
     kn_victims list;
     *out_removed = (kn_victims_removed){0};
-    kiln_status status = kn_victims_list(disk, NULL, folder, KN_VICTIMS_FOR_EVICTION, &list, diag);
+    kiln_status status = kn_victims_list(disk, NULL, dir, KN_VICTIMS_FOR_EVICTION, &list, diag);
     if ((status == KILN_OK || status == KILN_E_IO) && list.count > 0) {
         const kn_victims_bounds limit = {
             .bytes = list.bytes - list.bytes / 8,

@@ -12,27 +12,27 @@
 /* Takes away the directories that clear has emptied. A writer who needs one makes it again. */
 static kiln_status remove_prefix(void *user, const char *name)
 {
-    const char *folder = user;
+    const char *dir = user;
     char path[KN_DISK_PATH];
     if (strlen(name) == 2) {
-        kn_text_putf(path, sizeof path, "%s/%.2s", folder, name);
-        (void)kn_file_remove_folder(path);
+        kn_text_putf(path, sizeof path, "%s/%.2s", dir, name);
+        (void)kn_file_remove_dir(path);
     }
     return KILN_OK;
 }
 
-static void remove_folders(const kn_disk *disk, const kn_victims *list)
+static void remove_dirs(const kn_disk *disk, const kn_victims *list)
 {
     for (size_t i = 0; i < list->name_count; i++) {
-        char folder[KN_DISK_PATH];
-        kn_text_putf(folder, sizeof folder, "%s/v1/%s", disk->root, list->names[i]);
-        (void)kn_file_list(folder, remove_prefix, folder, NULL);
-        (void)kn_file_remove_folder(folder);
+        char dir[KN_DISK_PATH];
+        kn_text_putf(dir, sizeof dir, "%s/v1/%s", disk->root, list->names[i]);
+        (void)kn_file_list(dir, remove_prefix, dir, NULL);
+        (void)kn_file_remove_dir(dir);
     }
 }
 
 typedef struct made_files {
-    const char *folder;
+    const char *dir;
     kiln_prune_result *result;
 } made_files;
 
@@ -44,8 +44,8 @@ static kiln_status remove_made(void *user, const char *name)
     if (strspn(name, "0123456789abcdef") < KILN_KEY_TEXT_SIZE - 1) {
         return KILN_OK; /* all of theirs begin with a key */
     }
-    kn_text_putf(path, sizeof path, "%s/%.128s", made->folder, name);
-    if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind != KN_FILE_FOLDER &&
+    kn_text_putf(path, sizeof path, "%s/%.128s", made->dir, name);
+    if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind != KN_FILE_DIR &&
         kn_file_remove(path, NULL) == KILN_OK) {
         made->result->temporaries_removed++;
         made->result->bytes_removed += facts.size;
@@ -57,11 +57,11 @@ static kiln_status remove_made(void *user, const char *name)
  * Who reads one has it open, or compiles without; what cannot be removed is as good as before. */
 static void remove_precompiled(const kn_disk *disk, kiln_prune_result *result)
 {
-    char folder[KN_DISK_PATH];
-    const made_files made = {folder, result};
-    kn_disk_path(disk, "pch", folder);
-    (void)kn_file_list(folder, remove_made, (void *)(uintptr_t)&made, NULL);
-    (void)kn_file_remove_folder(folder);
+    char dir[KN_DISK_PATH];
+    const made_files made = {dir, result};
+    kn_disk_path(disk, "pch", dir);
+    (void)kn_file_list(dir, remove_made, (void *)(uintptr_t)&made, NULL);
+    (void)kn_file_remove_dir(dir);
 }
 
 static kn_victims_bounds bounds_of(const kiln_prune_options *options, int64_t now_ns)
@@ -102,7 +102,7 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
         out_result->temporaries_removed = temporaries.removed;
         out_result->bytes_removed += temporaries.removed_bytes;
         if (everything) {
-            remove_folders(disk, &list);
+            remove_dirs(disk, &list);
             remove_precompiled(disk, out_result);
             kn_loads_forget(disk->root);
         } else {

@@ -13,7 +13,7 @@
 /* In a user namespace that the program has entered since, all owners are other numbers. */
 static bool is_claimed(const kn_disk *disk, const kn_file_facts *facts)
 {
-    return facts->kind == KN_FILE_FOLDER && facts->inode == disk->root_inode &&
+    return facts->kind == KN_FILE_DIR && facts->inode == disk->root_inode &&
            facts->device == disk->root_device &&
            facts->owner == atomic_load_explicit(&disk->owner, memory_order_relaxed);
 }
@@ -107,11 +107,11 @@ static const struct {
     const char *name;
     kn_file_kind kind;
 } root_names[] = {
-    {"v1", KN_FILE_FOLDER},        {"tmp", KN_FILE_FOLDER},       {"probes", KN_FILE_FOLDER},
-    {"pch", KN_FILE_FOLDER},       {"lock", KN_FILE_REGULAR},     {"stats", KN_FILE_REGULAR},
-    {"kin", KN_FILE_REGULAR},      {"losses", KN_FILE_REGULAR},   {"uses", KN_FILE_REGULAR},
-    {"loads", KN_FILE_REGULAR},    {"bypasses", KN_FILE_REGULAR}, {"CACHEDIR.TAG", KN_FILE_REGULAR},
-    {"recording", KN_FILE_FOLDER}, {"namespaces", KN_FILE_FOLDER}};
+    {"v1", KN_FILE_DIR},        {"tmp", KN_FILE_DIR},          {"probes", KN_FILE_DIR},
+    {"pch", KN_FILE_DIR},       {"lock", KN_FILE_REGULAR},     {"stats", KN_FILE_REGULAR},
+    {"kin", KN_FILE_REGULAR},   {"losses", KN_FILE_REGULAR},   {"uses", KN_FILE_REGULAR},
+    {"loads", KN_FILE_REGULAR}, {"bypasses", KN_FILE_REGULAR}, {"CACHEDIR.TAG", KN_FILE_REGULAR},
+    {"recording", KN_FILE_DIR}, {"namespaces", KN_FILE_DIR}};
 
 #define ROOT_NAMES (sizeof root_names / sizeof *root_names)
 
@@ -141,7 +141,7 @@ kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag)
         if (kn_file_stat(path, false, &facts, NULL) == KILN_OK &&
             facts.kind != root_names[i].kind) {
             return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "remove it: kiln makes it again", path,
-                                 root_names[i].kind == KN_FILE_FOLDER
+                                 root_names[i].kind == KN_FILE_DIR
                                      ? "it is not a directory, and kiln cannot store anything"
                                      : "it is not a regular file, and kiln cannot use it");
         }

@@ -23,7 +23,7 @@ typedef struct scan {
     const char *prefix;  /* the two digits */
     bool ended;          /* by the visitor */
     kiln_status failure; /* of the first directory that could not be listed */
-    char folder[KN_DISK_PATH];
+    char dir[KN_DISK_PATH];
 } scan;
 
 static kiln_status scan_entry(void *user, const char *name)
@@ -53,9 +53,9 @@ static kiln_status scan_entry(void *user, const char *name)
 
 /* Lists one directory. What is in one that cannot be listed is passed over: the rest must be kept
  * small all the same. */
-static kiln_status scan_folder(scan *s, const char *folder, kn_file_visit *visit)
+static kiln_status scan_dir(scan *s, const char *dir, kn_file_visit *visit)
 {
-    kiln_status status = kn_file_list(folder, visit, s, s->failure == KILN_OK ? s->diag : NULL);
+    kiln_status status = kn_file_list(dir, visit, s, s->failure == KILN_OK ? s->diag : NULL);
     if (status == KILN_OK || status == KILN_MISS || s->ended) {
         return status == KILN_MISS && !s->ended ? KILN_OK : status;
     }
@@ -70,10 +70,10 @@ static kiln_status scan_prefix(void *user, const char *name)
     if (strlen(name) != 2 || !kn_hex_decode(name, &byte, 1)) {
         return KILN_OK;
     }
-    char folder[KN_DISK_PATH];
-    kn_text_putf(folder, sizeof folder, "%s/%.2s", s->folder, name);
+    char dir[KN_DISK_PATH];
+    kn_text_putf(dir, sizeof dir, "%s/%.2s", s->dir, name);
     s->prefix = name;
-    return scan_folder(s, folder, scan_entry);
+    return scan_dir(s, dir, scan_entry);
 }
 
 static kiln_status scan_target(void *user, const char *name)
@@ -83,26 +83,26 @@ static kiln_status scan_target(void *user, const char *name)
         return KILN_OK;
     }
     s->target = name;
-    kn_text_putf(s->folder, sizeof s->folder, "%s/v1/%.64s", s->disk->root, name);
+    kn_text_putf(s->dir, sizeof s->dir, "%s/v1/%.64s", s->disk->root, name);
     if (s->only >= 0) {
         char prefix[3];
         kn_text_putf(prefix, sizeof prefix, "%02x", (unsigned)s->only & 0xffu);
         return scan_prefix(s, prefix);
     }
-    return scan_folder(s, s->folder, scan_prefix);
+    return scan_dir(s, s->dir, scan_prefix);
 }
 
-kiln_status kn_disk_scan(kn_disk *disk, const char *target, int folder, kn_disk_file_fn *visit,
+kiln_status kn_disk_scan(kn_disk *disk, const char *target, int dir, kn_disk_file_fn *visit,
                          void *user, kiln_diag *diag)
 {
-    scan s = {.disk = disk, .visit = visit, .user = user, .diag = diag, .only = folder};
+    scan s = {.disk = disk, .visit = visit, .user = user, .diag = diag, .only = dir};
     kiln_status status;
     if (target != NULL) {
         status = scan_target(&s, target);
     } else {
         char all[KN_DISK_PATH];
         kn_disk_path(disk, "v1", all);
-        status = scan_folder(&s, all, scan_target);
+        status = scan_dir(&s, all, scan_target);
     }
     return status == KILN_OK ? s.failure : status;
 }

@@ -18,7 +18,7 @@ typedef kiln_status kn_disk_file_fn(void *user, const kn_disk_file *file);
 /* Calls `visit` for every entry of one target (NULL: of all), in one of its 256 directories (-1: in
  * all). What vanishes meanwhile, and what is not named as an entry is, is skipped. KILN_E_IO if a
  * directory could not be listed; all others were. */
-kiln_status kn_disk_scan(kn_disk *disk, const char *target, int folder, kn_disk_file_fn *visit,
+kiln_status kn_disk_scan(kn_disk *disk, const char *target, int dir, kn_disk_file_fn *visit,
                          void *user, kiln_diag *diag);
 
 /* Calls the caller's progress function (disk.h), if there is one, but not more often than it can be

@@ -88,13 +88,13 @@ static kiln_status sweep_header(void *user, const char *name)
 
 static kn_disk_temporaries list_temporaries(const kn_disk *disk, bool remove)
 {
-    char folder[KN_DISK_PATH];
+    char dir[KN_DISK_PATH];
     sweep s = {.disk = disk, .now_ns = kn_clock_wall(), .remove = remove};
-    kn_disk_path(disk, "tmp", folder);
+    kn_disk_path(disk, "tmp", dir);
     /* A directory that cannot be listed now is swept another time. */
-    (void)kn_file_list(folder, sweep_one, &s, NULL);
-    kn_disk_path(disk, "pch", folder);
-    (void)kn_file_list(folder, sweep_header, &s, NULL);
+    (void)kn_file_list(dir, sweep_one, &s, NULL);
+    kn_disk_path(disk, "pch", dir);
+    (void)kn_file_list(dir, sweep_header, &s, NULL);
     if (s.found.removed > 0) {
         kn_log(KILN_LOG_INFO, "removed %llu temporary files of killed writers from %s",
                (unsigned long long)s.found.removed, disk->root);

@@ -93,14 +93,14 @@ static void sort_victims(kn_victims *list, kn_victims_order order)
     }
 }
 
-kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_victims_order order,
+kiln_status kn_victims_list(kn_disk *disk, const char *target, int dir, kn_victims_order order,
                             kn_victims *out_list, kiln_diag *diag)
 {
     *out_list = (kn_victims){.now_ns = kn_clock_wall()};
     if (order != KN_VICTIMS_FOR_EVICTION) { /* which a put waits for, on any thread */
         kn_disk_ticker_start(&out_list->ticker, disk);
     }
-    kiln_status status = kn_disk_scan(disk, target, folder, collect_file, out_list, diag);
+    kiln_status status = kn_disk_scan(disk, target, dir, collect_file, out_list, diag);
     if (status == KILN_OK || status == KILN_E_IO) {
         sort_victims(out_list, order);
     }

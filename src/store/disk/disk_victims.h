@@ -32,7 +32,7 @@ typedef enum kn_victims_order {
 
 /* Lists what is there: of one target (NULL: of all), of one of its 256 directories (-1: of all).
  * KILN_E_IO when a directory could not be listed: what is in the others is in the list then. */
-kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_victims_order order,
+kiln_status kn_victims_list(kn_disk *disk, const char *target, int dir, kn_victims_order order,
                             kn_victims *out_list, kiln_diag *diag);
 void kn_victims_deinit(kn_victims *list);
 

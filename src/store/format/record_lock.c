@@ -19,14 +19,14 @@
 
 bool kn_record_clear_the_way(const char *path)
 {
-    kn_file_facts facts, folder;
-    char *root = kn_path_folder(path);
-    bool in_the_way = root != NULL && kn_file_stat(root, false, &folder, NULL) == KILN_OK &&
+    kn_file_facts facts, dir;
+    char *root = kn_path_dir(path);
+    bool in_the_way = root != NULL && kn_file_stat(root, false, &dir, NULL) == KILN_OK &&
                       kn_file_stat(path, false, &facts, NULL) == KILN_OK &&
-                      (facts.kind != KN_FILE_REGULAR || facts.owner != folder.owner);
+                      (facts.kind != KN_FILE_REGULAR || facts.owner != dir.owner);
     free(root);
     return in_the_way &&
-           (kn_file_remove(path, NULL) == KILN_OK || kn_file_remove_folder(path) == KILN_OK);
+           (kn_file_remove(path, NULL) == KILN_OK || kn_file_remove_dir(path) == KILN_OK);
 }
 
 static kiln_status open_record(const char *path, kn_lock_file **out_lock)
@@ -54,7 +54,7 @@ static uint32_t find_last_writer(const char *path)
 }
 
 typedef struct copies {
-    const char *folder;
+    const char *dir;
     const char *own; /* NULL: all are others' */
 } copies;
 
@@ -64,7 +64,7 @@ static kiln_status drop_copy(void *user, const char *name)
     kn_record record;
     void *data = NULL;
     size_t size = 0;
-    char *path = kn_publish_is_temporary(name) ? kn_path_join(c->folder, name) : NULL;
+    char *path = kn_publish_is_temporary(name) ? kn_path_join(c->dir, name) : NULL;
     if (path != NULL && (c->own == NULL || strcmp(path, c->own) != 0) &&
         kn_file_read(path, KN_RECORD_SIZE, true, &data, &size, NULL, NULL) == KILN_OK &&
         kn_record_parse(kn_span_of(data, size), &record) == KILN_OK) {
@@ -78,18 +78,18 @@ static kiln_status drop_copy(void *user, const char *name)
 /* A process that stands still just before it puts its copy into the file's place would do so later,
  * over all that was written meanwhile. Without its copy it cannot. Of two that do this to each
  * other after they have written their own copies, one goes on at most. */
-static void drop_copies(const char *folder, const char *own)
+static void drop_copies(const char *dir, const char *own)
 {
-    copies c = {.folder = folder, .own = own};
-    (void)kn_file_list(folder, drop_copy, &c, NULL);
+    copies c = {.dir = dir, .own = own};
+    (void)kn_file_list(dir, drop_copy, &c, NULL);
 }
 
-static char *copies_folder(const char *path)
+static char *copies_dir(const char *path)
 {
-    char *root = kn_path_folder(path);
-    char *folder = root != NULL ? kn_path_join(root, "tmp") : NULL;
+    char *root = kn_path_dir(path);
+    char *dir = root != NULL ? kn_path_join(root, "tmp") : NULL;
     free(root);
-    return folder;
+    return dir;
 }
 
 /* A copy in memory, and of which writer's record it is one. */
@@ -128,18 +128,18 @@ static kiln_status read_for_copy(const char *path, record_copy *copy)
 }
 
 /* KILN_MISS: another was faster, or has written meanwhile. */
-static kiln_status publish_copy(const kn_lock_file *old, const char *path, const char *folder)
+static kiln_status publish_copy(const kn_lock_file *old, const char *path, const char *dir)
 {
     record_copy copy;
     kn_publish publish;
     kiln_status status = read_for_copy(path, &copy);
     if (status == KILN_OK) {
-        status = kn_publish_begin(&publish, folder, path, NULL);
+        status = kn_publish_begin(&publish, dir, path, NULL);
     }
     if (status == KILN_OK) {
         kn_publish_insist(&publish);
         kn_publish_write(&publish, copy.data, copy.size);
-        drop_copies(folder, publish.temporary);
+        drop_copies(dir, publish.temporary);
         if (kn_lock_file_is_at(old, path) && find_last_writer(path) == copy.writer) {
             status = kn_publish_commit(&publish, false, NULL);
             status = status == KILN_OK || kn_lock_file_is_at(old, path) ? status : KILN_MISS;
@@ -154,9 +154,9 @@ static kiln_status publish_copy(const kn_lock_file *old, const char *path, const
 
 static kiln_status put_copy(const kn_lock_file *old, const char *path)
 {
-    char *folder = copies_folder(path);
-    kiln_status status = folder != NULL ? publish_copy(old, path, folder) : KILN_E_NOMEM;
-    free(folder);
+    char *dir = copies_dir(path);
+    kiln_status status = dir != NULL ? publish_copy(old, path, dir) : KILN_E_NOMEM;
+    free(dir);
     return status;
 }
 
@@ -271,11 +271,11 @@ bool kn_record_is_settled(kn_lock_file *lock, const char *path)
         if (kn_clock_now() >= deadline) {
             /* Who stands still in copying looks again before the copy is put there, or has looked.
              */
-            char *folder = copies_folder(path);
-            if (folder != NULL) {
-                drop_copies(folder, NULL);
+            char *dir = copies_dir(path);
+            if (dir != NULL) {
+                drop_copies(dir, NULL);
             }
-            free(folder);
+            free(dir);
             break;
         }
         kn_clock_sleep(FIRST_PAUSE);

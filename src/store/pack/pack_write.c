@@ -285,12 +285,12 @@ static kiln_status check_options(const kiln_pack_writer_options *options, kiln_d
 static kiln_status begin_file(kiln_pack_writer *writer, const char *path, kiln_diag *diag)
 {
     unsigned char head[KN_PACK_HEAD];
-    char *folder = kn_path_folder(path);
-    if (folder == NULL) {
+    char *dir = kn_path_dir(path);
+    if (dir == NULL) {
         return kn_no_memory(diag, writing);
     }
-    kiln_status status = kn_publish_begin_unnamed(&writer->publish, folder, path, diag);
-    free(folder);
+    kiln_status status = kn_publish_begin_unnamed(&writer->publish, dir, path, diag);
+    free(dir);
     if (status == KILN_OK) {
         writer->open = true;
         kn_pack_head_write(head);

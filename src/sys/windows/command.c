@@ -142,8 +142,8 @@ bool kn_command_init(kn_command *command, const kn_process_request *request)
     if (good && request->environment != NULL) {
         good = (command->environment = make_environment(request->environment)) != NULL;
     }
-    if (good && request->folder != NULL) {
-        good = (command->folder = kn_wide_path(request->folder)) != NULL;
+    if (good && request->dir != NULL) {
+        good = (command->dir = kn_wide_path(request->dir)) != NULL;
     }
     if (!good) {
         DWORD error = GetLastError();
@@ -158,6 +158,6 @@ void kn_command_deinit(kn_command *command)
     free(command->program);
     free(command->line);
     free(command->environment);
-    free(command->folder);
+    free(command->dir);
     *command = (kn_command){0};
 }

@@ -12,7 +12,7 @@ typedef struct kn_command {
     wchar_t *program;
     wchar_t *line;        /* all arguments, quoted as the C library takes them apart */
     wchar_t *environment; /* this process's with the request's over it; NULL: unchanged */
-    wchar_t *folder;      /* NULL: the current one */
+    wchar_t *dir;         /* NULL: the current one */
 } kn_command;
 
 /* False leaves the last error and nothing to deinit. */

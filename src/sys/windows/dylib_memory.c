@@ -22,9 +22,9 @@ static const char loading[] = "loading an object";
 /* What is loaded, or held by who is about to load it, cannot be removed: the system refuses. */
 static kiln_status sweep_object(void *user, const char *name)
 {
-    const char *folder = user;
+    const char *dir = user;
     char *path = kn_text_starts(name, OBJECT_PREFIX) && kn_text_ends(name, ".dll")
-                     ? kn_path_join(folder, name)
+                     ? kn_path_join(dir, name)
                      : NULL;
     wchar_t *wide = path != NULL ? kn_wide_path(path) : NULL;
     if (wide != NULL) {
@@ -35,10 +35,10 @@ static kiln_status sweep_object(void *user, const char *name)
     return KILN_OK;
 }
 
-static void sweep_once(const char *folder)
+static void sweep_once(const char *dir)
 {
     static volatile LONG swept;
-    char *copy = InterlockedExchange(&swept, 1) == 0 ? kn_text_copy(folder) : NULL;
+    char *copy = InterlockedExchange(&swept, 1) == 0 ? kn_text_copy(dir) : NULL;
     if (copy != NULL) {
         (void)kn_file_list(copy, sweep_object, copy, NULL); /* the next process does it again */
     }
@@ -118,7 +118,7 @@ static HMODULE load_placed(const wchar_t *path, const void *data, size_t size, b
     return handle;
 }
 
-static kiln_status load_from(const char *folder, const void *data, size_t size, kn_dylib **out_lib,
+static kiln_status load_from(const char *dir, const void *data, size_t size, kn_dylib **out_lib,
                              kiln_diag *diag)
 {
     char name[64];
@@ -127,7 +127,7 @@ static kiln_status load_from(const char *folder, const void *data, size_t size, 
     kn_text_putf(name, sizeof name, OBJECT_PREFIX "%016llx.dll",
                  (unsigned long long)kn_random_u64());
     kn_dylib *lib = calloc(1, sizeof *lib);
-    char *path = kn_path_join(folder, name);
+    char *path = kn_path_join(dir, name);
     wchar_t *wide = path != NULL ? kn_wide_path(path) : NULL;
     if (lib == NULL || wide == NULL) {
         status = kn_no_memory(diag, loading);
@@ -142,7 +142,7 @@ static kiln_status load_from(const char *folder, const void *data, size_t size, 
         return KILN_OK;
     }
     status = kn_fail(diag, placed ? KILN_E_REJECTED : KILN_E_UNAVAILABLE, (int)GetLastError(),
-                     placed ? "the system refuses" : "cannot write", placed ? "an object" : folder);
+                     placed ? "the system refuses" : "cannot write", placed ? "an object" : dir);
     (void)DeleteFileW(wide);
 cleanup:
     free(wide);
@@ -151,19 +151,19 @@ cleanup:
     return status;
 }
 
-kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *folders,
+kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *dirs,
                                  kn_dylib **out_lib, kiln_diag *diag)
 {
     *out_lib = NULL;
-    char *folder = folders == NULL      ? kn_paths_temporary()
-                   : folders[0] != NULL ? kn_text_copy(folders[0])
-                                        : NULL;
-    if (folder == NULL) {
+    char *dir = dirs == NULL      ? kn_paths_temporary()
+                : dirs[0] != NULL ? kn_text_copy(dirs[0])
+                                  : NULL;
+    if (dir == NULL) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set TMP to a directory of your own",
                              loading, "there is no temporary directory");
     }
-    sweep_once(folder);
-    kiln_status status = load_from(folder, data, size, out_lib, diag);
-    free(folder);
+    sweep_once(dir);
+    kiln_status status = load_from(dir, data, size, out_lib, diag);
+    free(dir);
     return status;
 }

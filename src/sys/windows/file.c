@@ -1,4 +1,4 @@
-/* Files: facts, reading whole, small shared records. Directories are in folder.c. */
+/* Files: facts, reading whole, small shared records. Directories are in dir.c. */
 #include "sys/file.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static kn_file_kind kind_of(DWORD attributes)
     if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
         return KN_FILE_LINK;
     }
-    return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? KN_FILE_FOLDER : KN_FILE_REGULAR;
+    return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? KN_FILE_DIR : KN_FILE_REGULAR;
 }
 
 bool kn_file_take_facts(HANDLE handle, kn_file_facts *out)
@@ -211,47 +211,47 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
 }
 
 /* Remembers where it is: Windows opens by whole paths. */
-struct kn_held_folder {
+struct kn_held_dir {
     char *path;
 };
 
-kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, kiln_diag *diag)
+kiln_status kn_held_dir_open(const char *path, kn_held_dir **out_dir, kiln_diag *diag)
 {
     kn_file_facts facts;
-    *out_folder = NULL;
+    *out_dir = NULL;
     kiln_status status = kn_file_stat(path, false, &facts, diag);
-    if (status != KILN_OK || facts.kind != KN_FILE_FOLDER) {
+    if (status != KILN_OK || facts.kind != KN_FILE_DIR) {
         return status != KILN_OK ? status : KILN_MISS;
     }
-    kn_held_folder *folder = malloc(sizeof *folder);
+    kn_held_dir *dir = malloc(sizeof *dir);
     char *copy = kn_text_copy(path);
-    if (folder == NULL || copy == NULL) {
+    if (dir == NULL || copy == NULL) {
         free(copy);
-        free(folder);
+        free(dir);
         return kn_fail_nomem(diag, "cannot open directory", path);
     }
-    folder->path = copy;
-    *out_folder = folder;
+    dir->path = copy;
+    *out_dir = dir;
     return KILN_OK;
 }
 
-void kn_held_folder_close(kn_held_folder *folder)
+void kn_held_dir_close(kn_held_dir *dir)
 {
-    if (folder != NULL) {
-        free(folder->path);
-        free(folder);
+    if (dir != NULL) {
+        free(dir->path);
+        free(dir);
     }
 }
 
-kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
+kiln_status kn_file_read_behind(const kn_held_dir *dir, const char *path, size_t limit,
                                 const kn_file_gate *gate, size_t before, void **out_memory,
                                 size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
                                 kiln_diag *diag)
 {
     room to = {.before = before, .gate = gate};
-    char *whole = folder != NULL ? kn_path_join(folder->path, path) : NULL;
+    char *whole = dir != NULL ? kn_path_join(dir->path, path) : NULL;
     kiln_status status =
-        folder != NULL && whole == NULL
+        dir != NULL && whole == NULL
             ? kn_fail_nomem(diag, "cannot read", path)
             : read_file(whole != NULL ? whole : path, limit, true, &to, out_facts, diag);
     free(whole);

@@ -27,31 +27,31 @@ static const char *last_separator(const char *path)
     return last;
 }
 
-char *kn_path_join(const char *folder, const char *name)
+char *kn_path_join(const char *dir, const char *name)
 {
-    size_t folder_length = strlen(folder);
-    while (folder_length > 0 && is_separator(folder[folder_length - 1])) {
-        folder_length--;
+    size_t dir_length = strlen(dir);
+    while (dir_length > 0 && is_separator(dir[dir_length - 1])) {
+        dir_length--;
     }
     while (is_separator(name[0])) {
         name++;
     }
     size_t name_length = strlen(name);
     size_t size;
-    if (!kn_add_size(folder_length, name_length, &size) || !kn_add_size(size, 2, &size)) {
+    if (!kn_add_size(dir_length, name_length, &size) || !kn_add_size(size, 2, &size)) {
         return NULL;
     }
     char *path = malloc(size);
     if (path != NULL) {
-        memcpy(path, folder, folder_length);
-        path[folder_length] = '/';
-        memcpy(path + folder_length + 1, name, name_length + 1);
+        memcpy(path, dir, dir_length);
+        path[dir_length] = '/';
+        memcpy(path + dir_length + 1, name, name_length + 1);
     }
     return path;
 }
 
 /* The root of a drive keeps its slash: "C:" is the current directory there. */
-char *kn_path_folder(const char *path)
+char *kn_path_dir(const char *path)
 {
     const char *separator = last_separator(path);
     if (separator == NULL) {
@@ -70,7 +70,7 @@ const char *kn_path_name(const char *path)
     return separator != NULL ? separator + 1 : path;
 }
 
-/* With a drive, or of a server. "\folder" is of the current drive, whichever that is. */
+/* With a drive, or of a server. "\directory" is of the current drive, whichever that is. */
 bool kn_path_is_absolute(const char *path)
 {
     return (has_drive(path) && is_separator(path[2])) ||

@@ -49,22 +49,22 @@ static char *registered_local_data(void)
 {
     static const GUID local_data = {
         0xf1b32785, 0x6fba, 0x4fcf, {0x9d, 0x55, 0x7b, 0x8e, 0x7f, 0x15, 0x70, 0x91}};
-    typedef HRESULT(WINAPI * get_folder_fn)(const GUID *, DWORD, HANDLE, wchar_t **);
+    typedef HRESULT(WINAPI * get_dir_fn)(const GUID *, DWORD, HANDLE, wchar_t **);
     typedef void(WINAPI * free_fn)(void *);
     HMODULE shell = LoadLibraryExW(L"shell32.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
     HMODULE ole = LoadLibraryExW(L"ole32.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
-    char *folder = NULL;
+    char *dir = NULL;
     if (shell != NULL && ole != NULL) {
         FARPROC found = GetProcAddress(shell, "SHGetKnownFolderPath");
         FARPROC freeing = GetProcAddress(ole, "CoTaskMemFree");
-        get_folder_fn get_folder = NULL;
+        get_dir_fn get_dir = NULL;
         free_fn give_back = NULL;
         wchar_t *wide = NULL;
-        memcpy(&get_folder, &found, sizeof get_folder);
+        memcpy(&get_dir, &found, sizeof get_dir);
         memcpy(&give_back, &freeing, sizeof give_back);
-        if (get_folder != NULL && give_back != NULL) {
-            if (get_folder(&local_data, 0, NULL, &wide) == 0 && wide != NULL) {
-                folder = kn_narrow_path(wide);
+        if (get_dir != NULL && give_back != NULL) {
+            if (get_dir(&local_data, 0, NULL, &wide) == 0 && wide != NULL) {
+                dir = kn_narrow_path(wide);
             }
             give_back(wide);
         }
@@ -75,7 +75,7 @@ static char *registered_local_data(void)
     if (shell != NULL) {
         (void)FreeLibrary(shell);
     }
-    return folder;
+    return dir;
 }
 
 kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
@@ -95,10 +95,10 @@ kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
     if (caches != NULL) {
         return give_path(kn_path_join(caches, "kiln"), out_path, diag);
     }
-    char *folder = registered_local_data();
-    folder = folder != NULL ? folder : kn_paths_temporary(); /* which is the user's own here */
-    char *path = folder != NULL ? kn_path_join(folder, "kiln") : NULL;
-    free(folder);
+    char *dir = registered_local_data();
+    dir = dir != NULL ? dir : kn_paths_temporary(); /* which is the user's own here */
+    char *path = dir != NULL ? kn_path_join(dir, "kiln") : NULL;
+    free(dir);
     return give_path(path, out_path, diag);
 }
 
@@ -126,7 +126,7 @@ static kiln_status judge_access(kn_access access, const char *who, const char *p
     }
 }
 
-static HANDLE open_folder(const char *path)
+static HANDLE open_dir(const char *path)
 {
     return kn_open(path, FILE_READ_ATTRIBUTES | READ_CONTROL, OPEN_EXISTING,
                    FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, KN_RETRY_READ_MS);
@@ -143,7 +143,7 @@ static kiln_status refuse_foreign_links(char *path, kiln_diag *diag)
         *p = '\0';
         kn_file_facts facts = {0};
         char who[128];
-        HANDLE handle = open_folder(path);
+        HANDLE handle = open_dir(path);
         bool there = handle != INVALID_HANDLE_VALUE && kn_file_take_facts(handle, &facts);
         bool foreign =
             there && facts.kind == KN_FILE_LINK && kn_access_of(handle, who) == KN_ACCESS_FOREIGN;
@@ -168,13 +168,13 @@ static kiln_status claim_directory(char *path, kiln_diag *diag)
     if (status != KILN_OK) {
         return status;
     }
-    if (kn_file_make_folder(path, diag) != KILN_OK) {
+    if (kn_file_make_dir(path, diag) != KILN_OK) {
         if (diag != NULL) {
             diag->status = KILN_E_UNAVAILABLE;
         }
         return KILN_E_UNAVAILABLE;
     }
-    HANDLE handle = open_folder(path);
+    HANDLE handle = open_dir(path);
     if (handle == INVALID_HANDLE_VALUE || !kn_file_take_facts(handle, &facts)) {
         status = kn_fail(diag, KILN_E_UNAVAILABLE, (int)GetLastError(),
                          "cannot open cache directory", path);
@@ -211,15 +211,15 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
 
 char *kn_paths_temporary(void)
 {
-    wchar_t folder[PATH_ROOM];
-    DWORD length = GetTempPathW(PATH_ROOM, folder);
+    wchar_t dir[PATH_ROOM];
+    DWORD length = GetTempPathW(PATH_ROOM, dir);
     if (length == 0 || length >= PATH_ROOM) {
         return NULL;
     }
-    if (folder[length - 1] == L'\\' && length > 3) {
-        folder[length - 1] = L'\0';
+    if (dir[length - 1] == L'\\' && length > 3) {
+        dir[length - 1] = L'\0';
     }
-    return kn_narrow_path(folder);
+    return kn_narrow_path(dir);
 }
 
 char *kn_paths_own_module(void)
@@ -254,11 +254,9 @@ static char *find_own(const char *name)
 {
     const char *named = absolute_variable("KILN_LIBEXEC");
     char *module = named == NULL ? kn_paths_own_module() : NULL;
-    char *folder = named != NULL    ? kn_text_copy(named)
-                   : module != NULL ? kn_path_folder(module)
-                                    : NULL;
-    char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
-    free(folder);
+    char *dir = named != NULL ? kn_text_copy(named) : module != NULL ? kn_path_dir(module) : NULL;
+    char *path = dir != NULL ? kn_path_join(dir, name) : NULL;
+    free(dir);
     free(module);
     if (path == NULL || !is_file(path)) {
         free(path);
@@ -293,11 +291,11 @@ static char *search_list(const char *list, const char *name)
 {
     while (list != NULL && list[0] != '\0') {
         size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
-        char *folder = kn_text_copy_n(list, length);
-        char *path = folder != NULL && kn_path_is_absolute(folder) /* never the current one */
-                         ? kn_path_join(folder, name)
+        char *dir = kn_text_copy_n(list, length);
+        char *path = dir != NULL && kn_path_is_absolute(dir) /* never the current one */
+                         ? kn_path_join(dir, name)
                          : NULL;
-        free(folder);
+        free(dir);
         if (path != NULL && is_file(path)) {
             return path;
         }

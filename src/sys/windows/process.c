@@ -68,9 +68,9 @@ static HANDLE open_input(const kn_process_request *request)
     }
     char name[48];
     HANDLE file = INVALID_HANDLE_VALUE;
-    char *folder = kn_paths_temporary();
+    char *dir = kn_paths_temporary();
     kn_text_putf(name, sizeof name, "kiln-input-%016llx", (unsigned long long)kn_random_u64());
-    char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
+    char *path = dir != NULL ? kn_path_join(dir, name) : NULL;
     wchar_t *wide = path != NULL ? kn_wide_path(path) : NULL;
     if (wide != NULL) {
         file = CreateFileW(wide, GENERIC_READ | GENERIC_WRITE | DELETE, KN_SHARE_ALL, &inherited,
@@ -78,7 +78,7 @@ static HANDLE open_input(const kn_process_request *request)
     }
     free(wide);
     free(path);
-    free(folder);
+    free(dir);
     if (file != INVALID_HANDLE_VALUE && !fill_input(file, request->input, request->input_size)) {
         close_child_handle(&file);
     }
@@ -135,7 +135,7 @@ static DWORD create_child(child *c, const kn_command *command)
         CreateProcessW(command->program, command->line, NULL, NULL, TRUE,
                        CREATE_SUSPENDED | CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP |
                            CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT,
-                       command->environment, command->folder, &start.StartupInfo, &made) == 0) {
+                       command->environment, command->dir, &start.StartupInfo, &made) == 0) {
         error = GetLastError();
     } else {
         /* Without a job the limit ends the child alone. */

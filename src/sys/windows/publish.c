@@ -34,23 +34,23 @@ static HANDLE handle_of(const kn_publish *publish)
 /* A name that nobody else makes: process, counter, and random bits for hosts that share a
  * directory.
  */
-static char *temporary_path(const char *tmp_folder)
+static char *temporary_path(const char *tmp_dir)
 {
     static _Atomic uint64_t counter;
     char name[64];
     kn_text_putf(name, sizeof name, "%" PRIx64 "-%" PRIx64 "-%016" PRIx64,
                  (uint64_t)GetCurrentProcessId(), (uint64_t)atomic_fetch_add(&counter, 1),
                  kn_random_u64());
-    return kn_path_join(tmp_folder, name);
+    return kn_path_join(tmp_dir, name);
 }
 
-/* Opens a new file in `tmp_folder`, which is made if it is missing. */
-static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, kiln_diag *diag)
+/* Opens a new file in `tmp_dir`, which is made if it is missing. */
+static kiln_status open_temporary(kn_publish *publish, const char *tmp_dir, kiln_diag *diag)
 {
     DWORD error = 0;
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         free(publish->temporary);
-        publish->temporary = temporary_path(tmp_folder);
+        publish->temporary = temporary_path(tmp_dir);
         if (publish->temporary == NULL) {
             return kn_fail_nomem(diag, "cannot publish", publish->final_path);
         }
@@ -62,7 +62,7 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
         }
         error = GetLastError();
         if (error == ERROR_PATH_NOT_FOUND) {
-            kiln_status status = kn_file_make_folder(tmp_folder, diag);
+            kiln_status status = kn_file_make_dir(tmp_dir, diag);
             if (status != KILN_OK) {
                 return status;
             }
@@ -70,7 +70,7 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
             break;
         }
     }
-    return kn_fail(diag, KILN_E_IO, (int)error, "cannot make a file in", tmp_folder);
+    return kn_fail(diag, KILN_E_IO, (int)error, "cannot make a file in", tmp_dir);
 }
 
 static void forget_temporary(kn_publish *publish)
@@ -80,7 +80,7 @@ static void forget_temporary(kn_publish *publish)
     *publish = (kn_publish){.handle = NO_HANDLE};
 }
 
-kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
+kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_dir, const char *final_path,
                              kiln_diag *diag)
 {
     *publish = (kn_publish){.handle = NO_HANDLE};
@@ -88,7 +88,7 @@ kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const 
     if (publish->final_path == NULL) {
         return kn_fail_nomem(diag, "cannot publish", final_path);
     }
-    kiln_status status = open_temporary(publish, tmp_folder, diag);
+    kiln_status status = open_temporary(publish, tmp_dir, diag);
     if (status != KILN_OK) {
         forget_temporary(publish);
     }
@@ -96,10 +96,10 @@ kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const 
 }
 
 /* A killed process leaves its temporary here. */
-kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
+kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_dir,
                                      const char *final_path, kiln_diag *diag)
 {
-    return kn_publish_begin(publish, tmp_folder, final_path, diag);
+    return kn_publish_begin(publish, tmp_dir, final_path, diag);
 }
 
 static void set_failure(kn_publish *publish, DWORD error)
@@ -164,15 +164,15 @@ static void remove_temporary(kn_publish *publish)
 }
 
 /* 0 or the error. */
-static DWORD make_folder_of(const char *path)
+static DWORD make_dir_of(const char *path)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *folder = kn_path_folder(path);
+    char *dir = kn_path_dir(path);
     DWORD error = ERROR_NOT_ENOUGH_MEMORY;
-    if (folder != NULL) {
-        error = kn_file_make_folder(folder, &diag) == KILN_OK ? 0 : (DWORD)diag.vendor_code;
+    if (dir != NULL) {
+        error = kn_file_make_dir(dir, &diag) == KILN_OK ? 0 : (DWORD)diag.vendor_code;
     }
-    free(folder);
+    free(dir);
     kiln_diag_clear(&diag);
     return error;
 }
@@ -207,8 +207,8 @@ static DWORD rename_around(kn_publish *publish, const wchar_t *from, const wchar
 {
     char name[32];
     kn_text_putf(name, sizeof name, "%016" PRIx64 ".old", kn_random_u64());
-    char *folder = kn_path_folder(publish->temporary);
-    char *aside = folder != NULL ? kn_path_join(folder, name) : NULL;
+    char *dir = kn_path_dir(publish->temporary);
+    char *aside = dir != NULL ? kn_path_join(dir, name) : NULL;
     wchar_t *wide = aside != NULL ? kn_wide_path(aside) : NULL;
     DWORD error = ERROR_NOT_ENOUGH_MEMORY;
     if (wide != NULL) {
@@ -221,7 +221,7 @@ static DWORD rename_around(kn_publish *publish, const wchar_t *from, const wchar
     }
     free(wide);
     free(aside);
-    free(folder);
+    free(dir);
     return error;
 }
 
@@ -231,7 +231,7 @@ static DWORD rename_patiently(kn_publish *publish, const wchar_t *from, const wc
     for (int made = 0;;) {
         DWORD error = rename_once(publish, from, to);
         if (error == ERROR_PATH_NOT_FOUND && made++ < MAX_TRIES) {
-            error = make_folder_of(publish->final_path); /* never made, or evicted meanwhile */
+            error = make_dir_of(publish->final_path); /* never made, or evicted meanwhile */
             if (error == ERROR_SUCCESS) {
                 continue;
             }

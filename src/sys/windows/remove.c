@@ -81,13 +81,13 @@ static DWORD remove_path(const char *path, DWORD flags)
         return GetLastError();
     }
     FILE_ATTRIBUTE_TAG_INFO facts;
-    bool wants_folder = (flags & FILE_FLAG_BACKUP_SEMANTICS) != 0;
-    bool is_folder =
+    bool wants_dir = (flags & FILE_FLAG_BACKUP_SEMANTICS) != 0;
+    bool is_dir =
         GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &facts, sizeof facts) != 0 &&
         (facts.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
-    DWORD error = wants_folder && !is_folder ? ERROR_DIRECTORY
-                  : kn_remove_open(handle)   ? ERROR_SUCCESS
-                                             : GetLastError();
+    DWORD error = wants_dir && !is_dir     ? ERROR_DIRECTORY
+                  : kn_remove_open(handle) ? ERROR_SUCCESS
+                                           : GetLastError();
     (void)CloseHandle(handle);
     return error;
 }
@@ -103,7 +103,7 @@ kiln_status kn_file_remove(const char *path, kiln_diag *diag)
                                    : kn_fail(diag, KILN_E_IO, (int)error, "cannot remove", path);
 }
 
-kiln_status kn_file_remove_folder(const char *path)
+kiln_status kn_file_remove_dir(const char *path)
 {
     DWORD error = remove_path(path, FILE_FLAG_BACKUP_SEMANTICS);
     if (error == ERROR_SUCCESS) {

@@ -71,7 +71,7 @@ void kn_env_each(kn_env_visit *visit, void *user)
 {
     wchar_t *all = GetEnvironmentStringsW();
     for (const wchar_t *at = all; at != NULL && *at != L'\0'; at += wcslen(at) + 1) {
-        /* The system's own, such as "=C:=C:\\folder", are nobody's. */
+        /* The system's own, such as "=C:=C:\\directory", are nobody's. */
         char *variable = *at != L'=' ? kn_narrow(at) : NULL;
         if (variable != NULL) {
             visit(user, variable);

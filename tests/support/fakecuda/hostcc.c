@@ -123,10 +123,10 @@ static void write_callers(FILE *file, const hostcc *unit)
     (void)fputs("\n", file);
 }
 
-static bool write_source(const hostcc *unit, const char *folder)
+static bool write_source(const hostcc *unit, const char *dir)
 {
     char path[400];
-    (void)snprintf(path, sizeof(path), "%s/k.cpp", folder);
+    (void)snprintf(path, sizeof(path), "%s/k.cpp", dir);
     FILE *file = fopen(path, "w");
     if (file == NULL) {
         return false;
@@ -137,7 +137,7 @@ static bool write_source(const hostcc *unit, const char *folder)
     write_callers(file, unit);
     (void)fclose(file);
     for (int i = 0; i < unit->header_count; i++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", folder, unit->header_names[i]);
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, unit->header_names[i]);
         if (!write_text(path, unit->header_texts[i])) {
             return false;
         }
@@ -167,18 +167,18 @@ static char *read_whole(const char *path, size_t *out_size)
 
 /* Runs c++ on directory/k.cpp; its words go to log.txt there. Directories in options may be
  * relative. */
-static bool run_compiler(const char *folder, int count, const char *const *options)
+static bool run_compiler(const char *dir, int count, const char *const *options)
 {
     char in[400];
     char out[400];
     char words[400];
-    const char *argv[256] = {FAKE_CXX, "-std=c++17", "-x",  "c++",  "-shared", "-fPIC",
-                             "-O1",    "-w",         "-I",  folder, "-o",      out,
+    const char *argv[256] = {FAKE_CXX, "-std=c++17", "-x",  "c++", "-shared", "-fPIC",
+                             "-O1",    "-w",         "-I",  dir,   "-o",      out,
                              in,       "-nostdlib",  "-lm", "-lc"};
     int used = 16;
-    (void)snprintf(in, sizeof(in), "%s/k.cpp", folder);
-    (void)snprintf(out, sizeof(out), "%s/k.so", folder);
-    (void)snprintf(words, sizeof(words), "%s/log.txt", folder);
+    (void)snprintf(in, sizeof(in), "%s/k.cpp", dir);
+    (void)snprintf(out, sizeof(out), "%s/k.so", dir);
+    (void)snprintf(words, sizeof(words), "%s/log.txt", dir);
     for (int i = 0; i < count && used < 250; i++) {
         if (strncmp(options[i], "--include-path=", 15) == 0) {
             argv[used++] = "-I";
@@ -204,23 +204,23 @@ static bool run_compiler(const char *folder, int count, const char *const *optio
 
 int hostcc_compile(hostcc *unit, int option_count, const char *const *options)
 {
-    char folder[] = "/tmp/fakenvrtc.XXXXXX";
+    char dir[] = "/tmp/fakenvrtc.XXXXXX";
     char path[400];
     char command[500];
     size_t log_size = 0;
-    if (mkdtemp(folder) == NULL || !write_source(unit, folder)) {
+    if (mkdtemp(dir) == NULL || !write_source(unit, dir)) {
         return -1;
     }
-    const bool good = run_compiler(folder, option_count, options);
-    (void)snprintf(path, sizeof(path), "%s/log.txt", folder);
+    const bool good = run_compiler(dir, option_count, options);
+    (void)snprintf(path, sizeof(path), "%s/log.txt", dir);
     char *log = read_whole(path, &log_size);
     unit->log = strdup(log != NULL ? log + HOSTCC_ROOM : "");
     free(log);
     if (good) {
-        (void)snprintf(path, sizeof(path), "%s/k.so", folder);
+        (void)snprintf(path, sizeof(path), "%s/k.so", dir);
         unit->object = read_whole(path, &unit->object_size);
     }
-    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    (void)snprintf(command, sizeof(command), "rm -rf %s", dir);
     (void)!system(command);
     return good;
 }

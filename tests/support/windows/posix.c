@@ -44,7 +44,7 @@ int kt_stat(const char *path, struct kt_stat *out_facts)
         return -1;
     }
     *out_facts = (struct kt_stat){
-        .st_mode = facts.kind == KN_FILE_FOLDER ? S_IFDIR : S_IFREG,
+        .st_mode = facts.kind == KN_FILE_DIR ? S_IFDIR : S_IFREG,
         .st_size = (int64_t)facts.size,
         .st_mtim = {.tv_sec = (time_t)(facts.mtime_ns / 1000000000),
                     .tv_nsec = (long)(facts.mtime_ns % 1000000000)},
@@ -73,9 +73,9 @@ int kt_open(const char *path, int flags)
                                           : -1;
 }
 
-int utimensat(int folder, const char *path, const struct timespec times[2], int flags)
+int utimensat(int dir, const char *path, const struct timespec times[2], int flags)
 {
-    (void)folder;
+    (void)dir;
     (void)flags;
     HANDLE handle = kn_open(path, FILE_WRITE_ATTRIBUTES, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS,
                             KN_RETRY_READ_MS);

@@ -36,7 +36,7 @@ int kt_unlink(const char *path);
 int kt_chmod(const char *path, int mode);
 int kt_open(const char *path, int flags);
 int kt_system(const char *command);
-int utimensat(int folder, const char *path, const struct timespec times[2], int flags);
+int utimensat(int dir, const char *path, const struct timespec times[2], int flags);
 int symlink(const char *target, const char *path);
 int chown(const char *path, int user, int group);
 pid_t fork(void);

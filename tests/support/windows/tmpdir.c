@@ -18,14 +18,14 @@ static void fail(const char *what, const char *path)
     abort();
 }
 
-char *kt_path(const char *folder, const char *name)
+char *kt_path(const char *dir, const char *name)
 {
-    size_t size = strlen(folder) + strlen(name) + 2;
+    size_t size = strlen(dir) + strlen(name) + 2;
     char *path = malloc(size);
     if (path == NULL) {
         fail("malloc", name);
     }
-    (void)snprintf(path, size, "%s/%s", folder, name);
+    (void)snprintf(path, size, "%s/%s", dir, name);
     return path;
 }
 
@@ -35,7 +35,7 @@ char *kt_tmpdir_create(void)
     char *base = kn_paths_temporary();
     (void)snprintf(name, sizeof name, "kiln-test-%016llx", (unsigned long long)kn_random_u64());
     char *path = kt_path(base != NULL ? base : "C:", name);
-    if (kn_file_make_folder(path, NULL) != KILN_OK) {
+    if (kn_file_make_dir(path, NULL) != KILN_OK) {
         fail("make folder", path);
     }
     free(base);
@@ -43,21 +43,21 @@ char *kt_tmpdir_create(void)
 }
 
 typedef struct walk {
-    const char *folder;
+    const char *dir;
     size_t count;
     bool removing;
 } walk;
 
-static void walk_folder(walk *w);
+static void walk_dir(walk *w);
 
 static kiln_status visit(void *user, const char *name)
 {
     walk *w = user;
     kn_file_facts facts;
-    char *path = kt_path(w->folder, name);
-    if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_FOLDER) {
-        walk inner = {.folder = path, .removing = w->removing};
-        walk_folder(&inner);
+    char *path = kt_path(w->dir, name);
+    if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_DIR) {
+        walk inner = {.dir = path, .removing = w->removing};
+        walk_dir(&inner);
         w->count += inner.count;
     } else {
         w->count++;
@@ -69,18 +69,18 @@ static kiln_status visit(void *user, const char *name)
     return KILN_OK;
 }
 
-static void walk_folder(walk *w)
+static void walk_dir(walk *w)
 {
-    (void)kn_file_list(w->folder, visit, w, NULL);
+    (void)kn_file_list(w->dir, visit, w, NULL);
     if (w->removing) {
-        (void)kn_file_remove_folder(w->folder);
+        (void)kn_file_remove_dir(w->dir);
     }
 }
 
 void kt_tmpdir_remove(char *path)
 {
-    walk w = {.folder = path, .removing = true};
-    walk_folder(&w);
+    walk w = {.dir = path, .removing = true};
+    walk_dir(&w);
     free(path);
 }
 
@@ -126,9 +126,9 @@ bool kt_file_exists(const char *path)
     return kn_file_stat(path, false, &facts, NULL) == KILN_OK;
 }
 
-size_t kt_file_count(const char *folder)
+size_t kt_file_count(const char *dir)
 {
-    walk w = {.folder = folder};
-    walk_folder(&w);
+    walk w = {.dir = dir};
+    walk_dir(&w);
     return w.count;
 }

@@ -12,18 +12,18 @@
 #include "support/tmpdir.h"
 #include "unit/backends/glsl_rig.h"
 
-/* Every entry below `folder` whose path names the target; the visitor damages it. */
-static size_t each_entry(const char *folder, const char *target, void (*visit)(const char *path))
+/* Every entry below `root` whose path names the target; the visitor damages it. */
+static size_t each_entry(const char *root, const char *target, void (*visit)(const char *path))
 {
     size_t count = 0;
-    DIR *dir = opendir(folder);
+    DIR *dir = opendir(root);
     struct dirent *row = NULL;
     while (dir != NULL && (row = readdir(dir)) != NULL) {
         struct stat facts;
         if (row->d_name[0] == '.') {
             continue;
         }
-        char *path = kt_path(folder, row->d_name);
+        char *path = kt_path(root, row->d_name);
         if (lstat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
             count += each_entry(path, target, visit);
         } else if (strstr(path, target) != NULL && strstr(path, ".kiln") != NULL) {
@@ -57,17 +57,17 @@ static void damage(const char *path)
 
 void glsl_damaged_entries_are_made_again(const char *backend, const char *target)
 {
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     glsl_rig rig;
     kt_counters stats;
-    glsl_open(&rig, backend, folder);
+    glsl_open(&rig, backend, dir);
     kiln_program *program = glsl_build(&rig, glsl_increment);
     glsl_run(&rig, program, 16);
     kiln_program_release(program);
     glsl_close(&rig);
     for (round_number = 0; round_number < 24; round_number++) {
-        assert_true(each_entry(folder, target, damage) > 0);
-        glsl_open(&rig, backend, folder);
+        assert_true(each_entry(dir, target, damage) > 0);
+        glsl_open(&rig, backend, dir);
         program = glsl_build(&rig, glsl_increment);
         kt_counters_own(rig.cache, &stats);
         assert_true(kiln_program_info(program)->compiles > 0);
@@ -77,11 +77,11 @@ void glsl_damaged_entries_are_made_again(const char *backend, const char *target
         kiln_program_release(program);
         glsl_close(&rig);
     }
-    glsl_open(&rig, backend, folder);
+    glsl_open(&rig, backend, dir);
     program = glsl_build(&rig, glsl_increment);
     assert_int_equal(kiln_program_info(program)->compiles, 0);
     glsl_run(&rig, program, 16);
     kiln_program_release(program);
     glsl_close(&rig);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }

@@ -38,13 +38,13 @@ static void ok(kiln_status status, kiln_diag *diag)
     kiln_diag_clear(diag);
 }
 
-void glsl_open(glsl_rig *rig, const char *backend, const char *cache_folder)
+void glsl_open(glsl_rig *rig, const char *backend, const char *cache_dir)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache_options cache_options;
     kiln_runtime_options options;
     ok(kiln_cache_options_init(&cache_options, &diag), &diag);
-    cache_options.root = cache_folder;
+    cache_options.root = cache_dir;
     ok(kiln_cache_create(&cache_options, &rig->cache, &diag), &diag);
     ok(kiln_runtime_options_init(&options, &diag), &diag);
     options.backend = backend;
@@ -123,8 +123,8 @@ void glsl_bed_init(glsl_bed *bed, const char *backend, const char *text)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     memset(bed, 0, sizeof(*bed));
-    bed->folder = kt_tmpdir_create();
-    glsl_open(&bed->rig, backend, bed->folder);
+    bed->dir = kt_tmpdir_create();
+    glsl_open(&bed->rig, backend, bed->dir);
     bed->program = glsl_build(&bed->rig, text);
     assert_int_equal(kiln_queue_create(bed->rig.device, &bed->queue, &diag), KILN_OK);
     assert_int_equal(
@@ -150,5 +150,5 @@ void glsl_bed_deinit(glsl_bed *bed)
     kiln_queue_destroy(bed->queue);
     kiln_program_release(bed->program);
     glsl_close(&bed->rig);
-    kt_tmpdir_remove(bed->folder);
+    kt_tmpdir_remove(bed->dir);
 }

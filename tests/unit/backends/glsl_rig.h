@@ -18,7 +18,7 @@ extern const char glsl_increment[];
 extern const char glsl_two_views[];
 
 /* Leaves the test program (77) if the backend is not here. */
-void glsl_open(glsl_rig *rig, const char *backend, const char *cache_folder);
+void glsl_open(glsl_rig *rig, const char *backend, const char *cache_dir);
 void glsl_close(glsl_rig *rig);
 kiln_source glsl_source(const char *text);
 kiln_program *glsl_build(glsl_rig *rig, const char *text);
@@ -27,7 +27,7 @@ void glsl_run(glsl_rig *rig, kiln_program *program, uint64_t local);
 
 /* A rig with a program of one buffer of 256 numbers, to be launched. */
 typedef struct glsl_bed {
-    char *folder;
+    char *dir;
     glsl_rig rig;
     kiln_program *program;
     kiln_queue *queue;

@@ -226,7 +226,7 @@ static void no_lie_of_a_driver_damages_memory(void **state)
         kn_test_skip(told->name, dlerror());
     }
     kn_text_putf(library, sizeof(library), "FAKE_REAL_LIBRARY=%s", real);
-    kn_text_putf(path, sizeof(path), "LD_LIBRARY_PATH=%s", told->folder);
+    kn_text_putf(path, sizeof(path), "LD_LIBRARY_PATH=%s", told->dir);
     for (size_t i = 0; i < told->query_count; i++) {
         kiln_diag diag = KILN_DIAG_INIT;
         const char *const argv[] = {program_path, told->queries[i], NULL};

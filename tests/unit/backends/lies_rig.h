@@ -11,7 +11,7 @@ typedef struct lies_case {
     const kiln_backend *backend;
     const char *name;           /* of the backend, for KILN_REQUIRE */
     const char *library;        /* that is stood in for: "libEGL.so.1" */
-    const char *folder;         /* where the one that lies is */
+    const char *dir;            /* where the one that lies is */
     const char *const *queries; /* "QUERY KIND", as lies.h has them */
     size_t query_count;
     const char *const *builds; /* queries whose lies cost no build; ends with NULL */

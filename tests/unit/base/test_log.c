@@ -120,8 +120,8 @@ static void a_diag_becomes_one_line(void **state)
 /* What the default sink writes to standard error with KILN_LOG set to `value`, malloc'ed. */
 static char *lines_with(const char *value)
 {
-    char *folder = kt_tmpdir_create();
-    char *path = kt_path(folder, "stderr");
+    char *dir = kt_tmpdir_create();
+    char *path = kt_path(dir, "stderr");
     int saved = dup(STDERR_FILENO);
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(saved >= 0 && file >= 0);
@@ -137,7 +137,7 @@ static char *lines_with(const char *value)
     (void)close(file);
     char *text = kt_file_read(path, NULL);
     free(path);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     return text;
 }
 

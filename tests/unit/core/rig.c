@@ -48,7 +48,7 @@ int rig_setup(void **state)
     /* No real drivers: they leak, and are slow. */
     (void)setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     (void)setenv("VK_ICD_FILENAMES", "/nonexistent", 1);
-    r->folder = kt_tmpdir_create();
+    r->dir = kt_tmpdir_create();
     *state = r;
     return 0;
 }
@@ -57,7 +57,7 @@ int rig_teardown(void **state)
 {
     rig *r = *state;
     rig_close(r);
-    kt_tmpdir_remove(r->folder);
+    kt_tmpdir_remove(r->dir);
     free(r);
     clean_environment();
     return 0;
@@ -67,7 +67,7 @@ void rig_open_cache(rig *r, const char *backend, uint32_t flags)
 {
     kiln_cache_options cache_options;
     kiln_runtime_options options;
-    char *root = kt_path(r->folder, "cache");
+    char *root = kt_path(r->dir, "cache");
     RIG_OK(kiln_cache_options_init(&cache_options, &diag));
     cache_options.root = root;
     cache_options.flags |= flags;

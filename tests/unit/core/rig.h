@@ -6,14 +6,14 @@
 #include <kiln/kiln.h>
 
 #include "apis/fake/backend/fake.h"
+#include "core/build/program.h"
 #include "core/runtime/runtime.h"
-#include "core/walk/program.h"
 #include "support/cmocka.h"
 #include "support/counters.h"
 #include "support/tmpdir.h"
 
 typedef struct rig {
-    char *folder;
+    char *dir;
     kiln_cache *cache;
     kiln_runtime *runtime;
     kiln_device *device;

@@ -283,7 +283,7 @@ static void cache_options_are_filled_as_far_as_they_reach(void **state)
     assert_int_equal(newer.wish, UINT64_C(0xeeeeeeeeeeeeeeee));
     RIG_OK(kiln_cache_options_init_sized(&newer.now, sizeof(newer), &diag));
     assert_int_equal(newer.wish, 0);
-    newer.now.root = r->folder;
+    newer.now.root = r->dir;
     newer.now.flags = KILN_CACHE_NO_DISK;
     RIG_OK(kiln_cache_create(&newer.now, &cache, &diag));
     kiln_cache_destroy(cache);

@@ -15,12 +15,12 @@ static const char text[] = "#include \"factor.h\"\n"
                            "{ x[threadIdx.x] *= FACTOR; }\n";
 static const char *const expressions[] = {"scale<float>", "scale<int>"};
 
-static kiln_cache *open_cache(const char *folder, const char *name)
+static kiln_cache *open_cache(const char *dir, const char *name)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache_options options;
     kiln_cache *cache = NULL;
-    char *root = kt_path(folder, name);
+    char *root = kt_path(dir, name);
     assert_int_equal(kiln_cache_options_init(&options, &diag), KILN_OK);
     options.root = root;
     assert_int_equal(kiln_cache_create(&options, &cache, &diag), KILN_OK);
@@ -150,15 +150,15 @@ static int mapped_value(const char *path, const char *variable)
     return value;
 }
 
-static void put_library(const char *variant, const char *name, const char *folder)
+static void put_library(const char *variant, const char *name, const char *dir)
 {
     char from[1024];
     char fresh[1024];
     char to[1024];
     size_t size = 0;
-    (void)snprintf(from, sizeof(from), KILN_FAKECUDA_FOLDER "/%s/lib64/%s", variant, name);
-    (void)snprintf(fresh, sizeof(fresh), "%s/fresh", folder);
-    (void)snprintf(to, sizeof(to), "%s/%s", folder, name);
+    (void)snprintf(from, sizeof(from), KILN_FAKECUDA_DIR "/%s/lib64/%s", variant, name);
+    (void)snprintf(fresh, sizeof(fresh), "%s/fresh", dir);
+    (void)snprintf(to, sizeof(to), "%s/%s", dir, name);
     char *bytes = kt_file_read(from, &size);
     assert_non_null(bytes);
     kt_file_write(fresh, bytes, size);
@@ -175,17 +175,17 @@ static void K8_a_compiler_stays_open_until_it_is_exchanged(void **state)
     static const char builtins[] = "libnvrtc-builtins.so.13.0";
     char *before = strdup(getenv("CUDA_PATH"));
     char *toolkit = kt_path((const char *)*state, "exchanged");
-    char *folder = kt_path((const char *)*state, "exchanged/lib64");
-    char *nvrtc_path = kt_path(folder, nvrtc);
-    char *builtins_path = kt_path(folder, builtins);
+    char *dir = kt_path((const char *)*state, "exchanged/lib64");
+    char *nvrtc_path = kt_path(dir, nvrtc);
+    char *builtins_path = kt_path(dir, builtins);
     kiln_header header = {"factor.h", "#define FACTOR 2\n", 17};
     kiln_nvrtc_request request = request_for(options, 1);
     request.headers = &header;
     request.header_count = 1;
     assert_int_equal(mkdir(toolkit, 0700), 0);
-    assert_int_equal(mkdir(folder, 0700), 0);
-    put_library("toolkit", nvrtc, folder);
-    put_library("toolkit", builtins, folder);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    put_library("toolkit", nvrtc, dir);
+    put_library("toolkit", builtins, dir);
     assert_int_equal(setenv("CUDA_PATH", toolkit, 1), 0);
     kiln_cache *cache = open_cache((const char *)*state, "kept");
     compile(cache, &request, KILN_ORIGIN_COMPILED, false);
@@ -193,11 +193,11 @@ static void K8_a_compiler_stays_open_until_it_is_exchanged(void **state)
     compile(cache, &request, KILN_ORIGIN_MEMORY, false);
     assert_int_equal(mapped_value(nvrtc_path, "fakenvrtc_salt"), 0);
 
-    put_library("toolkit_next", nvrtc, folder);
+    put_library("toolkit_next", nvrtc, dir);
     compile(cache, &request, KILN_ORIGIN_COMPILED, false);
     assert_int_equal(mapped_value(nvrtc_path, "fakenvrtc_salt"), 1);
     assert_int_equal(mapped_value(builtins_path, "fakenvrtc_builtins"), 1);
-    put_library("toolkit_next", builtins, folder);
+    put_library("toolkit_next", builtins, dir);
     compile(cache, &request, KILN_ORIGIN_COMPILED, false);
     assert_int_equal(mapped_value(builtins_path, "fakenvrtc_builtins"), 2);
     compile(cache, &request, KILN_ORIGIN_MEMORY, false);
@@ -208,7 +208,7 @@ static void K8_a_compiler_stays_open_until_it_is_exchanged(void **state)
     assert_int_equal(setenv("CUDA_PATH", before, 1), 0);
     free(builtins_path);
     free(nvrtc_path);
-    free(folder);
+    free(dir);
     free(toolkit);
     free(before);
 }

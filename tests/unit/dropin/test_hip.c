@@ -14,11 +14,11 @@ static const char text[] = "#include \"factor.h\"\n"
 static const char *const expressions[] = {"scale<float>", "scale<int>"};
 static const kiln_header factor = {"factor.h", "#define FACTOR 3\n", 17};
 
-static kiln_cache *open_cache(const char *folder, const char *name)
+static kiln_cache *open_cache(const char *dir, const char *name)
 {
     kiln_cache_options options;
     kiln_cache *cache = NULL;
-    char *root = kt_path(folder, name);
+    char *root = kt_path(dir, name);
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
     options.root = root;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);

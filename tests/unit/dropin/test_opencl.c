@@ -186,23 +186,23 @@ static int child(const char *word, const char *options)
 /* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[16384];
-static const char *library_folder; /* of a fake libOpenCL; NULL: the system's */
+static const char *library_dir; /* of a fake libOpenCL; NULL: the system's */
 
-static int start_program(const char *const *argv, const char *folder)
+static int start_program(const char *const *argv, const char *dir)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_process_result result = {0};
     char *pocl = kt_tmpdir_create();
-    char *cache = kt_path(folder, "cache");
-    char *source = kt_path(folder, "source.cl");
+    char *cache = kt_path(dir, "cache");
+    char *source = kt_path(dir, "source.cl");
     char variables[4][4200];
     (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
     (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s", cache);
     (void)snprintf(variables[2], sizeof(variables[2]), "TEST_SOURCE=%s", source);
     (void)snprintf(variables[3], sizeof(variables[3]), "LD_LIBRARY_PATH=%s",
-                   library_folder != NULL ? library_folder : "");
+                   library_dir != NULL ? library_dir : "");
     const char *const environment[] = {variables[0], variables[1], variables[2],
-                                       library_folder != NULL ? variables[3] : NULL, NULL};
+                                       library_dir != NULL ? variables[3] : NULL, NULL};
     kn_process_request request = {.argv = argv, .environment = environment};
     request.limit_ns = 100000000000U;
     assert_int_equal(kn_process_run(&request, &result, &diag), KILN_OK);
@@ -218,19 +218,19 @@ static int start_program(const char *const *argv, const char *folder)
     return code;
 }
 
-static void expect(const char *folder, const char *word, const char *options, const char *beginning)
+static void expect(const char *dir, const char *word, const char *options, const char *beginning)
 {
     const char *const argv[] = {program_path, word, options, NULL};
-    assert_int_equal(start_program(argv, folder), 0);
+    assert_int_equal(start_program(argv, dir), 0);
     if (strncmp(output, beginning, strlen(beginning)) != 0) {
         print_error("%s '%s' gave %s\n", word, options, output);
     }
     assert_int_equal(strncmp(output, beginning, strlen(beginning)), 0);
 }
 
-static void write_file(const char *folder, const char *name, const char *text)
+static void write_file(const char *dir, const char *name, const char *text)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     kt_file_write(path, text, strlen(text));
     free(path);
 }
@@ -247,78 +247,78 @@ static const char including[] =
 
 static void the_second_process_finds_it(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", scale);
-    expect(folder, "run", "", "KILN_OK value=20 files=1" BUILT);
-    expect(folder, "build", "", "KILN_OK value=0 files=0" FOUND);
-    expect(folder, "run", "", "KILN_OK value=20");
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", scale);
+    expect(dir, "run", "", "KILN_OK value=20 files=1" BUILT);
+    expect(dir, "build", "", "KILN_OK value=0 files=0" FOUND);
+    expect(dir, "run", "", "KILN_OK value=20");
 }
 
 static void K3_options_are_framed(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", scale);
-    expect(folder, "run", "-DA=1 -DB", "KILN_OK value=20 files=1" BUILT);
-    expect(folder, "run", "-DA=1-DB", "KILN_OK value=20 files=1" BUILT);
-    expect(folder, "build", " -DA=1   -DB ", "KILN_OK value=0 files=0" FOUND);
-    expect(folder, "run", "-DFACTOR=7", "KILN_OK value=70");
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", scale);
+    expect(dir, "run", "-DA=1 -DB", "KILN_OK value=20 files=1" BUILT);
+    expect(dir, "run", "-DA=1-DB", "KILN_OK value=20 files=1" BUILT);
+    expect(dir, "build", " -DA=1   -DB ", "KILN_OK value=0 files=0" FOUND);
+    expect(dir, "run", "-DFACTOR=7", "KILN_OK value=70");
 }
 
 /* PoCL flushes subnormal numbers at the launch, by the options of the program that is launched. */
 static void K3_a_hit_runs_with_the_options_of_its_build(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl",
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl",
                "__kernel void scale(__global int *d) {\n"
                "    d[get_global_id(0)] = as_float(d[get_global_id(0)]) * 1e30f > 0.0f ? 1 : 2;\n"
                "}\n");
-    expect(folder, "run", "-cl-denorms-are-zero", "KILN_OK value=2");
+    expect(dir, "run", "-cl-denorms-are-zero", "KILN_OK value=2");
     assert_non_null(strstr(output, BUILT));
-    expect(folder, "run", "-cl-denorms-are-zero", "KILN_OK value=2");
+    expect(dir, "run", "-cl-denorms-are-zero", "KILN_OK value=2");
     assert_non_null(strstr(output, FOUND));
-    expect(folder, "run", "", "KILN_OK value=1");
+    expect(dir, "run", "", "KILN_OK value=1");
 }
 
 /* Drivers differ in where they take quotes off: PoCL does in the value of -D, and refuses them
  * around an option. */
 static void K3_quotes_in_options_are_kept(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", scale);
-    expect(folder, "run", "-DFACTOR=1", "KILN_OK value=10 files=1" BUILT);
-    expect(folder, "run", "-DFACTOR=\"1\"", "KILN_OK value=10 files=1" BUILT);
-    expect(folder, "build", "-DFACTOR=\"1\"", "KILN_OK value=0 files=0" FOUND);
-    expect(folder, "build", "\"-DFACTOR=1\"", "KILN_E_COMPILE");
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", scale);
+    expect(dir, "run", "-DFACTOR=1", "KILN_OK value=10 files=1" BUILT);
+    expect(dir, "run", "-DFACTOR=\"1\"", "KILN_OK value=10 files=1" BUILT);
+    expect(dir, "build", "-DFACTOR=\"1\"", "KILN_OK value=0 files=0" FOUND);
+    expect(dir, "build", "\"-DFACTOR=1\"", "KILN_E_COMPILE");
 }
 
 /* In the directory of -I PoCL 3.1 makes blanks of them (" meant "), and PoCL 6 takes them off. */
 static void K3_a_directory_in_quotes_is_PoCLs_own_affair(void **state)
 {
     static const char *const written[] = {"-I\"meant\" -Iother", "-I \"meant\" -I other"};
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     const int before = open(".", O_RDONLY | O_CLOEXEC);
-    assert_true(before != -1 && chdir(folder) == 0);
+    assert_true(before != -1 && chdir(dir) == 0);
     assert_true(mkdir("meant", 0700) == 0 && mkdir("other", 0700) == 0);
-    write_file(folder, "source.cl", including);
+    write_file(dir, "source.cl", including);
     write_file("meant", "deep.h", "#define FACTOR 3\n");
     write_file("other", "deep.h", "#define FACTOR 4\n");
-    expect(folder, "run", written[0], "KILN_OK value=");
+    expect(dir, "run", written[0], "KILN_OK value=");
     const bool off = strstr(output, "value=30") != NULL;
-    expect(folder, "run", written[0], off ? "KILN_OK value=30" : "KILN_OK value=40");
+    expect(dir, "run", written[0], off ? "KILN_OK value=30" : "KILN_OK value=40");
     assert_non_null(strstr(output, FOUND));
     write_file(off ? "meant" : "other", "deep.h", "#define FACTOR 7\n");
-    expect(folder, "run", written[0], "KILN_OK value=70");
+    expect(dir, "run", written[0], "KILN_OK value=70");
     assert_int_equal(mkdir(" meant ", 0700), 0);
     write_file(" meant ", "deep.h", "#define FACTOR 5\n");
     for (size_t i = 0; i < 2; i++) {
-        expect(folder, "run", written[i], off ? "KILN_OK value=70" : "KILN_OK value=50");
+        expect(dir, "run", written[i], off ? "KILN_OK value=70" : "KILN_OK value=50");
         assert_non_null(strstr(output, BUILT));
-        expect(folder, "run", written[i], off ? "KILN_OK value=70" : "KILN_OK value=50");
+        expect(dir, "run", written[i], off ? "KILN_OK value=70" : "KILN_OK value=50");
         assert_non_null(strstr(output, FOUND));
     }
     write_file(" meant ", "deep.h", "#define FACTOR 6\n");
-    expect(folder, "run", written[0], off ? "KILN_OK value=70" : "KILN_OK value=60");
-    expect(folder, "build", "\"-Imeant\" -Iother", "KILN_E_COMPILE");
+    expect(dir, "run", written[0], off ? "KILN_OK value=70" : "KILN_OK value=60");
+    expect(dir, "build", "\"-Imeant\" -Iother", "KILN_E_COMPILE");
     assert_non_null(strstr(output, "bypassed=1"));
     assert_int_equal(fchdir(before), 0);
     (void)close(before);
@@ -326,28 +326,28 @@ static void K3_a_directory_in_quotes_is_PoCLs_own_affair(void **state)
 
 static void K1_headers_behind_I_are_in_the_key(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     char options[4300];
-    char *include = kt_path(folder, "inc");
-    char *moved = kt_path(folder, "moved");
+    char *include = kt_path(dir, "inc");
+    char *moved = kt_path(dir, "moved");
     char *deeper = kt_path(include, "deeper.h");
     assert_int_equal(mkdir(include, 0700), 0);
-    write_file(folder, "source.cl", including);
+    write_file(dir, "source.cl", including);
     write_file(include, "deep.h", "#include \"deeper.h\"\n");
     write_file(include, "deeper.h", "#define FACTOR 3\n");
     (void)snprintf(options, sizeof(options), "-I %s", include);
-    expect(folder, "run", options, "KILN_OK value=30");
+    expect(dir, "run", options, "KILN_OK value=30");
     assert_int_equal(utime(deeper, NULL), 0);
-    expect(folder, "build", options, "KILN_OK");
+    expect(dir, "build", options, "KILN_OK");
     assert_non_null(strstr(output, "compiles=0"));
     write_file(include, "deeper.h", "#define FACTOR 4\n");
-    expect(folder, "build", options, "KILN_OK");
+    expect(dir, "build", options, "KILN_OK");
     assert_non_null(strstr(output, "compiles=1"));
-    expect(folder, "run", options, "KILN_OK value=40");
+    expect(dir, "run", options, "KILN_OK value=40");
     /* K5: another place and another spelling of -I are the same program. */
     assert_int_equal(rename(include, moved), 0);
     (void)snprintf(options, sizeof(options), "-I%s", moved);
-    expect(folder, "build", options, "KILN_OK");
+    expect(dir, "build", options, "KILN_OK");
     assert_non_null(strstr(output, "compiles=0"));
     free(deeper);
     free(moved);
@@ -356,28 +356,27 @@ static void K1_headers_behind_I_are_in_the_key(void **state)
 
 static void what_cannot_be_followed_goes_past_the_cache(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl",
-               "__constant char f[] = __DATE__;\n__kernel void scale(void) {}\n");
-    expect(folder, "build", "", "KILN_OK value=0 files=0 hits=0 compiles=0 bypassed=1");
-    write_file(folder, "source.cl", scale);
-    expect(folder, "build", "-DX=\"a", "KILN_"); /* PoCL's to judge */
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", "__constant char f[] = __DATE__;\n__kernel void scale(void) {}\n");
+    expect(dir, "build", "", "KILN_OK value=0 files=0 hits=0 compiles=0 bypassed=1");
+    write_file(dir, "source.cl", scale);
+    expect(dir, "build", "-DX=\"a", "KILN_"); /* PoCL's to judge */
     assert_non_null(strstr(output, "hits=0 compiles=0 bypassed=1"));
     assert_non_null(strstr(output, "puts=0"));
     /* What makes a text change with time, given by an option. */
     static const char *const timely[] = {"-DWHEN=__TIME__", "-D WHEN=__DATE__",
                                          "-DHAS(x)=__has_include(x)"};
     for (size_t i = 0; i < 3; i++) {
-        expect(folder, "build", timely[i], "KILN_OK value=0 files=0 hits=0 compiles=0 bypassed=1");
+        expect(dir, "build", timely[i], "KILN_OK value=0 files=0 hits=0 compiles=0 bypassed=1");
     }
 }
 
 static void an_error_gives_the_log_and_nothing_is_kept(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", "__kernel void k(void) { undeclared; }\n");
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", "__kernel void k(void) { undeclared; }\n");
     for (int i = 0; i < 2; i++) {
-        expect(folder, "build", "", "KILN_E_COMPILE");
+        expect(dir, "build", "", "KILN_E_COMPILE");
         assert_non_null(strstr(output, "undeclared"));
         assert_non_null(strstr(output, "CL_BUILD_PROGRAM_FAILURE (-11)"));
         assert_non_null(strstr(output, i == 0 ? "puts=1" : "puts=0")); /* of PoCL's files */
@@ -386,66 +385,65 @@ static void an_error_gives_the_log_and_nothing_is_kept(void **state)
 
 static void threads_share_one_compile_and_get_programs_of_their_own(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", scale);
-    expect(folder, "threads", "", "KILN_OK");
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", scale);
+    expect(dir, "threads", "", "KILN_OK");
     assert_non_null(strstr(output, "compiles=1 "));
 }
 
 static void captured_launches_are_not_compiled_again(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", scale);
-    expect(folder, "ask", "", "KILN_OK value=0 files=0" BUILT);
-    expect(folder, "run", "", "KILN_OK value=20 files=1" FOUND);
-    expect(folder, "capture", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
-    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
-    expect(folder, "capture", "", "KILN_OK"); /* nothing new: nothing stored */
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", scale);
+    expect(dir, "ask", "", "KILN_OK value=0 files=0" BUILT);
+    expect(dir, "run", "", "KILN_OK value=20 files=1" FOUND);
+    expect(dir, "capture", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
+    expect(dir, "run", "", "KILN_OK value=20 files=0" FOUND);
+    expect(dir, "capture", "", "KILN_OK"); /* nothing new: nothing stored */
     assert_non_null(strstr(output, "puts=0"));
 }
 
 /* The program is all that is given. */
 static void a_program_is_captured_by_its_handle(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", scale);
-    expect(folder, "ask", "", "KILN_OK value=0 files=0" BUILT);
-    expect(folder, "keep", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
-    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
-    write_file(folder, "source.cl",
-               "/* another */\n__kernel void scale(__global int *d) { *d = 7; }");
-    expect(folder, "keep", "", "KILN_OK value=7 files=1" BUILT);
-    expect(folder, "run", "", "KILN_OK value=7 files=0" FOUND);
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", scale);
+    expect(dir, "ask", "", "KILN_OK value=0 files=0" BUILT);
+    expect(dir, "keep", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
+    expect(dir, "run", "", "KILN_OK value=20 files=0" FOUND);
+    write_file(dir, "source.cl", "/* another */\n__kernel void scale(__global int *d) { *d = 7; }");
+    expect(dir, "keep", "", "KILN_OK value=7 files=1" BUILT);
+    expect(dir, "run", "", "KILN_OK value=7 files=0" FOUND);
 }
 
 static void what_was_launched_is_read_at_the_end(void **state)
 {
-    const char *folder = (const char *)*state;
-    write_file(folder, "source.cl", scale);
+    const char *dir = (const char *)*state;
+    write_file(dir, "source.cl", scale);
     assert_int_equal(unsetenv("KILN_CAPTURE"), 0);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(i < 3 ? 0 : setenv("KILN_CAPTURE", "1", 1), 0);
-        expect(folder, "run", "", "KILN_OK value=20 files=1" BUILT);
+        expect(dir, "run", "", "KILN_OK value=20 files=1" BUILT);
     }
-    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
+    expect(dir, "run", "", "KILN_OK value=20 files=0" FOUND);
 }
 
 /* A pack that was made with them needs no compiler and no linker at the first launch. The variables
  * are in no key. */
 static void finished_code_is_launched_without_a_linker(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     const char *path = getenv("PATH");
     char *before = strdup(path != NULL ? path : "");
-    write_file(folder, "source.cl", scale);
+    write_file(dir, "source.cl", scale);
     assert_int_equal(setenv("POCL_BINARY_SPECIALIZE_WG", "16-1-1-goffs0-smallgrid", 1), 0);
-    expect(folder, "ask", "", "KILN_OK value=0 files=0" BUILT);
+    expect(dir, "ask", "", "KILN_OK value=0 files=0" BUILT);
     assert_int_equal(unsetenv("POCL_BINARY_SPECIALIZE_WG"), 0);
-    expect(folder, "ask", "-DFACTOR=3", "KILN_OK value=0 files=0" BUILT);
+    expect(dir, "ask", "-DFACTOR=3", "KILN_OK value=0 files=0" BUILT);
     assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
-    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
+    expect(dir, "run", "", "KILN_OK value=20 files=0" FOUND);
     assert_int_equal(setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 1), 0);
-    expect(folder, "run", "-DFACTOR=3", "KILN_OK value=30 files=0" FOUND);
+    expect(dir, "run", "-DFACTOR=3", "KILN_OK value=30 files=0" FOUND);
     assert_int_equal(unsetenv("POCL_WORK_GROUP_SPECIALIZATION"), 0);
     assert_int_equal(setenv("PATH", before, 1), 0);
     free(before);
@@ -454,27 +452,27 @@ static void finished_code_is_launched_without_a_linker(void **state)
 static void fake(void **state, const char *variant)
 {
     static char path[4096];
-    (void)snprintf(path, sizeof(path), "%s/%s", KILN_FAKECL_FOLDER, variant);
-    library_folder = path;
+    (void)snprintf(path, sizeof(path), "%s/%s", KILN_FAKECL_DIR, variant);
+    library_dir = path;
     write_file((const char *)*state, "source.cl", "__kernel void k(void) {}\n");
 }
 
 static void K2_another_build_of_the_driver_is_another_key(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     fake(state, "good");
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
-    expect(folder, "build", "", "KILN_OK value=0 files=0" FOUND);
+    expect(dir, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(dir, "build", "", "KILN_OK value=0 files=0" FOUND);
     fake(state, "other_build");
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(dir, "build", "", "KILN_OK value=0 files=0" BUILT);
 }
 
 static void D3_an_empty_binary_is_never_kept(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     fake(state, "empty");
     for (int i = 0; i < 2; i++) {
-        expect(folder, "build", "", "KILN_OK");
+        expect(dir, "build", "", "KILN_OK");
         assert_non_null(strstr(output, "bypassed=1"));
         assert_non_null(strstr(output, "puts=0"));
     }
@@ -482,30 +480,30 @@ static void D3_an_empty_binary_is_never_kept(void **state)
 
 static void D4_a_refused_binary_is_built_again_and_replaced(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     fake(state, "refusing");
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
-    expect(folder, "build", "", "KILN_OK");
+    expect(dir, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
+    expect(dir, "build", "", "KILN_OK");
     assert_non_null(strstr(output, "rejected=1 puts=1"));
     fake(state, "refusing_build");
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
-    expect(folder, "build", "", "KILN_OK");
+    expect(dir, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
+    expect(dir, "build", "", "KILN_OK");
     assert_non_null(strstr(output, "rejected=1 puts=1"));
 }
 
 /* It crashes the second and the third start, and none after them. */
 static void a_driver_that_crashes_on_a_binary_does_so_twice(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     const char *const argv[] = {program_path, "build", "", NULL};
     fake(state, "good");
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1 unended=0");
+    expect(dir, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1 unended=0");
     assert_int_equal(setenv("FAKECL_DIES_ON_BINARY", "1", 1), 0);
     for (int i = 0; i < 2; i++) {
-        assert_int_not_equal(start_program(argv, folder), 0);
+        assert_int_not_equal(start_program(argv, dir), 0);
     }
     for (int i = 0; i < 2; i++) {
-        expect(folder, "build", "", "KILN_OK value=0 files=0 hits=1 compiles=1");
+        expect(dir, "build", "", "KILN_OK value=0 files=0 hits=1 compiles=1");
         assert_non_null(strstr(output, " rejected=0 puts=1 unended=1"));
     }
     assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
@@ -513,28 +511,28 @@ static void a_driver_that_crashes_on_a_binary_does_so_twice(void **state)
 
 static void a_driver_may_refuse_options_of_the_front_end_with_a_binary(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     fake(state, "choosy");
-    expect(folder, "build", "-DN=3 -cl-mad-enable",
+    expect(dir, "build", "-DN=3 -cl-mad-enable",
            "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
-    expect(folder, "build", "-DN=3 -cl-mad-enable",
+    expect(dir, "build", "-DN=3 -cl-mad-enable",
            "KILN_OK value=0 files=0" FOUND " rejected=0 puts=0");
 }
 
 static void the_example_starts_warm(void **state)
 {
 #ifdef KILN_EXAMPLE
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     const char *const argv[] = {KILN_EXAMPLE, NULL};
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     kt_counters stats;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(start_program(argv, folder), 0);
+        assert_int_equal(start_program(argv, dir), 0);
         assert_string_equal(output, "data[7] = 21\n");
     }
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    char *root = kt_path(folder, "cache");
+    char *root = kt_path(dir, "cache");
     options.root = root;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
     assert_int_equal(kt_counters_total(cache, &stats, NULL), KILN_OK);
@@ -550,7 +548,7 @@ static void the_example_starts_warm(void **state)
 
 static int end(void **state)
 {
-    library_folder = NULL;
+    library_dir = NULL;
     return kt_tmpdir_teardown(state);
 }
 
@@ -588,10 +586,10 @@ int main(int argc, char **argv)
         return 1;
     }
     int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     const char *const probe[] = {program_path, "build", "", NULL};
-    int code = start_program(probe, folder);
-    kt_tmpdir_remove(folder);
+    int code = start_program(probe, dir);
+    kt_tmpdir_remove(dir);
     if (failures == 0 && code == NO_DEVICE) {
         kn_test_skip("opencl", "no OpenCL device");
     }

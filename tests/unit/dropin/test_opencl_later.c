@@ -270,14 +270,14 @@ static const char *setting = "KILN_LOG=info";
 static void start(void **state, const char *word, const char *kernels, const char *mark)
 {
     kn_process_result result = {0};
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     char variables[4][4200];
     const char *tsan = getenv("TSAN_OPTIONS");
-    char *log = kt_path(folder, "log");
+    char *log = kt_path(dir, "log");
     kt_file_write(log, "", 0);
     (void)snprintf(variables[0], sizeof(variables[0]), "FAKECL_LOG=%s", log);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
-    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_FOLDER,
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
+    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_DIR,
                    variant);
     /* One of them leaves with threads that run, and a cache that nobody frees. */
     (void)snprintf(variables[3], sizeof(variables[3]), "TSAN_OPTIONS=%s:report_thread_leaks=0",

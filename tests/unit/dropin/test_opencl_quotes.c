@@ -84,12 +84,12 @@ static bool same(const kiln_key *a, const kiln_key *b)
 }
 
 /* Each write is seen, and taken back. */
-static void check_write(const char *folder, const char *options, const char *before)
+static void check_write(const char *dir, const char *options, const char *before)
 {
     const kiln_key first = key_of(options);
-    char *path = kt_path(folder, "deep.h");
+    char *path = kt_path(dir, "deep.h");
     if (before == NULL) {
-        assert_int_equal(mkdir(folder, 0700), 0);
+        assert_int_equal(mkdir(dir, 0700), 0);
     }
     kt_file_write(path, "#define FACTOR 9\n", 17);
     const kiln_key written = key_of(options);
@@ -97,7 +97,7 @@ static void check_write(const char *folder, const char *options, const char *bef
     if (before != NULL) {
         kt_file_write(path, before, strlen(before));
     } else {
-        assert_true(unlink(path) == 0 && rmdir(folder) == 0);
+        assert_true(unlink(path) == 0 && rmdir(dir) == 0);
     }
     const kiln_key last = key_of(options);
     assert_true(same(&first, &last));

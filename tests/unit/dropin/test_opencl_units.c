@@ -123,12 +123,11 @@ static kiln_status build_behind(client *c, kiln_opencl_request *request, cl_prog
 }
 
 /* "-I" and the directory of the test, if it has one. */
-static const char *folder_option(void)
+static const char *dir_option(void)
 {
     static char option[4200];
-    const char *folder = getenv("TEST_FOLDER");
-    (void)snprintf(option, sizeof(option), folder != NULL ? "-I %s" : "%s",
-                   folder != NULL ? folder : "");
+    const char *dir = getenv("TEST_FOLDER");
+    (void)snprintf(option, sizeof(option), dir != NULL ? "-I %s" : "%s", dir != NULL ? dir : "");
     return option;
 }
 
@@ -172,7 +171,7 @@ static kiln_status build_word(client *c, const char *word, const char *argument,
         units[0] = (kiln_opencl_unit){.struct_size = sizeof(units[0]),
                                       .strings = with_header,
                                       .string_count = 1,
-                                      .options = folder_option(),
+                                      .options = dir_option(),
                                       .headers = &header,
                                       .header_count = 1};
     } else if (strcmp(word, "text") == 0) {
@@ -228,17 +227,17 @@ static char calls[256];
 static const char *variant; /* a fake libOpenCL; NULL: the system's */
 static const char *pocl_devices = "POCL_DEVICES=basic";
 
-static int start(const char *folder, const char *word, const char *argument)
+static int start(const char *dir, const char *word, const char *argument)
 {
     kn_process_result result = {0};
     char *pocl = kt_tmpdir_create();
-    char *log = kt_path(folder, "log");
+    char *log = kt_path(dir, "log");
     char variables[5][4200];
     kt_file_write(log, "", 0);
     (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
     (void)snprintf(variables[2], sizeof(variables[2]), "FAKECL_LOG=%s", log);
-    (void)snprintf(variables[3], sizeof(variables[3]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_FOLDER,
+    (void)snprintf(variables[3], sizeof(variables[3]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_DIR,
                    variant != NULL ? variant : "");
     const char *const argv[] = {program_path, word, argument, NULL};
     const char *const environment[] = {variables[0],
@@ -318,16 +317,16 @@ static void a_library_goes_past_the_cache(void **state)
 static void a_file_of_a_headers_name_goes_past_the_cache(void **state)
 {
     variant = "good";
-    char *folder = kt_path((const char *)*state, "my");
-    char *file = kt_path(folder, "factor.h");
+    char *dir = kt_path((const char *)*state, "my");
+    char *file = kt_path(dir, "factor.h");
     assert_int_equal(setenv("TEST_FOLDER", (const char *)*state, 1), 0);
     expect(state, "headers", "#define FACTOR 3\n", BUILT);
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
     kt_file_write(file, "", 0);
     expect(state, "headers", "#define FACTOR 3\n", "KILN_OK value=0 disk=0 compiles=0 bypassed=1");
     assert_int_equal(unsetenv("TEST_FOLDER"), 0);
     free(file);
-    free(folder);
+    free(dir);
 }
 
 static void all_devices_are_one_entry(void **state)
@@ -423,9 +422,9 @@ int main(int argc, char **argv)
         return 1;
     }
     int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
-    char *folder = kt_tmpdir_create();
-    const int code = start(folder, "plain", "-DFACTOR=1");
-    kt_tmpdir_remove(folder);
+    char *dir = kt_tmpdir_create();
+    const int code = start(dir, "plain", "-DFACTOR=1");
+    kt_tmpdir_remove(dir);
     if (failures == 0 && code == NO_DEVICE) {
         kn_test_skip("opencl", "no OpenCL device");
     }

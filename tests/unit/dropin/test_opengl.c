@@ -148,12 +148,12 @@ static const char fragment[] = "#version 430 core\nout vec4 colour;\n"
 static const char grey[] = "#version 430 core\nout vec4 colour;\n"
                            "void main() { colour = vec4(0.5); }\n";
 
-static kiln_cache *open_cache(const char *folder)
+static kiln_cache *open_cache(const char *dir)
 {
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = folder;
+    options.root = dir;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
     return cache;
 }
@@ -165,7 +165,7 @@ static void bind_place(void *user, uint32_t program)
 }
 
 /* Builds with a cache opened for it; where `place` is in the program, and the cache's counters. */
-static GLint build(const char *folder, const char *fragment_text, GLuint place, bool separable,
+static GLint build(const char *dir, const char *fragment_text, GLuint place, bool separable,
                    kt_counters *out_stats)
 {
     const kiln_opengl_shader shaders[] = {{GL_VERTEX_SHADER, vertex, 0},
@@ -178,7 +178,7 @@ static GLint build(const char *folder, const char *fragment_text, GLuint place, 
                                          .before_link = bind_place,
                                          .link_state = state,
                                          .user = &place};
-    kiln_cache *cache = open_cache(folder);
+    kiln_cache *cache = open_cache(dir);
     kiln_diag diag = KILN_DIAG_INIT;
     uint32_t program = 0;
     links = 0;
@@ -200,54 +200,54 @@ static GLint build(const char *folder, const char *fragment_text, GLuint place, 
 
 static void programs_are_linked_once(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     kt_counters stats;
-    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    assert_int_equal(build(dir, fragment, 3, false, &stats), 3);
     assert_int_equal(links, 1);
     assert_int_equal(stats.compiles, 1);
-    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    assert_int_equal(build(dir, fragment, 3, false, &stats), 3);
     assert_int_equal(links, 0);
     assert_int_equal(binaries, 1);
     assert_int_equal(stats.compiles, 0);
     /* whatever goes into the link makes another program of it */
-    assert_int_equal(build(folder, fragment, 4, false, &stats), 4);
+    assert_int_equal(build(dir, fragment, 4, false, &stats), 4);
     assert_int_equal(links, 1);
-    assert_int_equal(build(folder, grey, 3, false, &stats), 3);
+    assert_int_equal(build(dir, grey, 3, false, &stats), 3);
     assert_int_equal(links, 1);
-    assert_int_equal(build(folder, fragment, 3, true, &stats), 3);
+    assert_int_equal(build(dir, fragment, 3, true, &stats), 3);
     assert_int_equal(links, 1);
 }
 
 static void row_74_refused_binaries_are_made_again(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     kt_counters stats;
-    (void)build(folder, fragment, 3, false, &stats);
+    (void)build(dir, fragment, 3, false, &stats);
     spoil = true;
-    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    assert_int_equal(build(dir, fragment, 3, false, &stats), 3);
     spoil = false;
     assert_int_equal(binaries, 1);
     assert_int_equal(links, 1);
     assert_int_equal(stats.rejected, 1);
-    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    assert_int_equal(build(dir, fragment, 3, false, &stats), 3);
     assert_int_equal(links, 0);
 }
 
 /* Another process did not live to see the end of loading it, and then another one. */
 static void what_two_processes_died_of_is_not_loaded(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     kt_counters stats;
-    (void)build(folder, fragment, 3, false, &stats);
-    kt_end_in_load(folder, NULL);
-    marked = folder;
-    (void)build(folder, fragment, 3, false, &stats);
+    (void)build(dir, fragment, 3, false, &stats);
+    kt_end_in_load(dir, NULL);
+    marked = dir;
+    (void)build(dir, fragment, 3, false, &stats);
     assert_int_equal(binaries, 1); /* which ended well, and began a new count */
-    assert_false(kt_is_in_load(folder));
-    kt_end_in_load(folder, NULL);
-    kt_end_in_load(folder, NULL);
+    assert_false(kt_is_in_load(dir));
+    kt_end_in_load(dir, NULL);
+    kt_end_in_load(dir, NULL);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+        assert_int_equal(build(dir, fragment, 3, false, &stats), 3);
         assert_int_equal(binaries, 0);
         assert_int_equal(links, 1);
         assert_int_equal(stats.unended, 1);
@@ -258,11 +258,11 @@ static void what_two_processes_died_of_is_not_loaded(void **state)
 
 static void without_binaries_programs_are_linked_each_time(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     kt_counters stats;
     no_formats = true;
     for (int round = 0; round < 2; round++) {
-        assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+        assert_int_equal(build(dir, fragment, 3, false, &stats), 3);
         assert_int_equal(links, 1);
         assert_int_equal(stats.bypassed, 1);
         assert_int_equal(stats.puts, 0);
@@ -272,11 +272,11 @@ static void without_binaries_programs_are_linked_each_time(void **state)
 
 static void contexts_without_separable_programs_do(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     kt_counters stats;
     no_separable = true;
     for (int round = 0; round < 2; round++) {
-        assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+        assert_int_equal(build(dir, fragment, 3, false, &stats), 3);
         assert_int_equal(stats.compiles, round == 0);
     }
     no_separable = false;
@@ -302,28 +302,28 @@ static void K1_shaders_that_include_go_past_the_cache(void **state)
                                     "#extension GL_ARB_shading_language_include : require\n"
                                     "#include \"/shade.glsl\"\nout vec4 colour;\n"
                                     "void main() { colour = vec4(SHADE); }\n";
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     kt_counters stats;
     if (!has_extension("GL_ARB_shading_language_include")) {
         skip();
     }
     PFNGLNAMEDSTRINGARBPROC name = (PFNGLNAMEDSTRINGARBPROC)real_get("glNamedStringARB");
     name(GL_SHADER_INCLUDE_ARB, -1, "/shade.glsl", -1, "#define SHADE 0.25\n");
-    assert_int_equal(build(folder, including, 3, false, &stats), 3);
+    assert_int_equal(build(dir, including, 3, false, &stats), 3);
     assert_int_equal(stats.bypassed, 1);
     name(GL_SHADER_INCLUDE_ARB, -1, "/shade.glsl", -1, "#define SHADE 0.75\n");
-    assert_int_equal(build(folder, including, 3, false, &stats), 3);
+    assert_int_equal(build(dir, including, 3, false, &stats), 3);
     assert_int_equal(links, 1);
     assert_int_equal(stats.puts, 0);
 }
 
 static void errors_have_their_log(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     const kiln_opengl_shader broken[] = {
         {GL_VERTEX_SHADER, vertex, 0},
         {GL_FRAGMENT_SHADER, "#version 430\nvoid main() { nope(); }", 0}};
-    kiln_cache *cache = open_cache(folder);
+    kiln_cache *cache = open_cache(dir);
     kiln_diag diag = KILN_DIAG_INIT;
     uint32_t program = 1;
     assert_int_equal(kiln_opengl_build_program(cache, broken, 2, NULL, &program, &diag),

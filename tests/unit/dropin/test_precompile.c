@@ -118,7 +118,7 @@ static int child(int argc, char **argv)
 /* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[16384]; /* of the last process, errors behind */
-static char folder[4000];
+static char dir[4000];
 
 /* Files are named from the test's directory: "@name" among the arguments is one in it. */
 static int start(const char *packs, const char *cache, const char *const *words)
@@ -130,12 +130,12 @@ static int start(const char *packs, const char *cache, const char *const *words)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_process_result result = {0};
     for (size_t i = 0; words[i] != NULL && i < 16; i++) {
-        (void)snprintf(places[i], sizeof(places[i]), "%s/%s", folder, words[i] + 1);
+        (void)snprintf(places[i], sizeof(places[i]), "%s/%s", dir, words[i] + 1);
         argv[used++] = words[i][0] == '@' ? places[i] : words[i];
     }
-    (void)snprintf(variables[0], sizeof(variables[0]), "KILN_CACHE_DIR=%s/%s", folder, cache);
-    (void)snprintf(variables[1], sizeof(variables[1]), "POCL_CACHE_DIR=%s", folder);
-    (void)snprintf(variables[2], sizeof(variables[2]), "KILN_PACKS=%s/%s", folder,
+    (void)snprintf(variables[0], sizeof(variables[0]), "KILN_CACHE_DIR=%s/%s", dir, cache);
+    (void)snprintf(variables[1], sizeof(variables[1]), "POCL_CACHE_DIR=%s", dir);
+    (void)snprintf(variables[2], sizeof(variables[2]), "KILN_PACKS=%s/%s", dir,
                    packs != NULL ? packs : "");
     const char *const environment[] = {variables[0], variables[1],
                                        packs != NULL ? variables[2] : NULL, NULL};
@@ -163,7 +163,7 @@ static void expect(int expected, int code, const char *words)
 static void write_file(const char *name, const char *text)
 {
     char path[4200];
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
     kt_file_write(path, text, strlen(text));
 }
 
@@ -176,7 +176,7 @@ static void an_opencl_program_is_compiled_ahead(void **state)
     (void)state;
     write_file("scale.cl", scale);
     write_file("factor.h", "#define FACTOR 3\n");
-    (void)snprintf(options, sizeof(options), "-DMORE=2 -I %s -cl-mad-enable", folder);
+    (void)snprintf(options, sizeof(options), "-DMORE=2 -I %s -cl-mad-enable", dir);
     for (int i = 0; i < 2; i++) {
         expect(0,
                START(NULL, "one", KILN_COMMAND, "compile", "--drop-in", "@scale.cl", "-b", "opencl",
@@ -284,7 +284,7 @@ int main(int argc, char **argv)
         return 1;
     }
     char *made = kt_tmpdir_create();
-    (void)snprintf(folder, sizeof(folder), "%s", made);
+    (void)snprintf(dir, sizeof(dir), "%s", made);
     int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
     write_file("probe.cl", "__kernel void probe(void) {}\n");
     const bool device = START(NULL, "probe", program_path, "opencl", "@probe.cl") != NO_DEVICE;

@@ -253,12 +253,12 @@ static kiln_vulkan_device where(void)
                                 .get_instance_proc_addr = instance_get};
 }
 
-static kiln_cache *open_cache(const char *folder)
+static kiln_cache *open_cache(const char *dir)
 {
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = folder;
+    options.root = dir;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
     return cache;
 }
@@ -276,7 +276,7 @@ static VkComputePipelineCreateInfo pipeline_info(const VkSpecializationInfo *con
 }
 
 /* One pipeline with this factor, on a cache opened for it; the counters of that cache. */
-static kt_counters make(const char *folder, int factor)
+static kt_counters make(const char *dir, int factor)
 {
     const VkSpecializationMapEntry entry = {0, 0, sizeof(factor)};
     const VkSpecializationInfo constants = {1, &entry, sizeof(factor), &factor};
@@ -285,7 +285,7 @@ static kt_counters make(const char *folder, int factor)
     const kiln_vulkan_device device_info = where();
     VkPipeline pipeline = VK_NULL_HANDLE;
     kt_counters stats;
-    kiln_cache *cache = open_cache(folder);
+    kiln_cache *cache = open_cache(dir);
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = kiln_vulkan_create_compute_pipelines(cache, &device_info, 1, &info, &codes,
                                                               &pipeline, &diag);
@@ -302,47 +302,47 @@ static kt_counters make(const char *folder, int factor)
 
 static void pipelines_are_made_once(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     with_data = 0;
-    assert_int_equal(make(folder, 3).compiles, 1);
+    assert_int_equal(make(dir, 3).compiles, 1);
     assert_int_equal(with_data, 0);
-    assert_int_equal(make(folder, 3).compiles, 0);
+    assert_int_equal(make(dir, 3).compiles, 0);
     assert_int_equal(with_data, 1);
-    assert_int_equal(make(folder, 4).compiles, 1);
+    assert_int_equal(make(dir, 4).compiles, 1);
     assert_int_equal(with_data, 1);
 }
 
 static void row_74_refused_data_is_made_again(void **state)
 {
-    const char *folder = (const char *)*state;
-    assert_int_equal(make(folder, 3).compiles, 1);
+    const char *dir = (const char *)*state;
+    assert_int_equal(make(dir, 3).compiles, 1);
     refuse_data = true;
-    kt_counters stats = make(folder, 3);
+    kt_counters stats = make(dir, 3);
     refuse_data = false;
     assert_int_equal(stats.rejected, 1);
     assert_int_equal(stats.compiles, 1);
-    assert_int_equal(make(folder, 3).compiles, 0);
+    assert_int_equal(make(dir, 3).compiles, 0);
 }
 
 /* Another process did not live to see the end of loading it, and then another one. */
 static void data_that_two_processes_died_of_is_not_loaded(void **state)
 {
-    const char *folder = (const char *)*state;
-    assert_int_equal(make(folder, 3).compiles, 1);
-    kt_end_in_load(folder, NULL);
-    marked = folder;
+    const char *dir = (const char *)*state;
+    assert_int_equal(make(dir, 3).compiles, 1);
+    kt_end_in_load(dir, NULL);
+    marked = dir;
     with_data = 0;
-    assert_int_equal(make(folder, 3).compiles, 0); /* which ends well, and begins a new count */
+    assert_int_equal(make(dir, 3).compiles, 0); /* which ends well, and begins a new count */
     assert_int_equal(with_data, 1);
-    kt_end_in_load(folder, NULL);
-    kt_end_in_load(folder, NULL);
+    kt_end_in_load(dir, NULL);
+    kt_end_in_load(dir, NULL);
     for (int i = 0; i < 2; i++) {
-        kt_counters stats = make(folder, 3);
+        kt_counters stats = make(dir, 3);
         assert_int_equal(stats.unended, 1);
         assert_int_equal(stats.rejected, 0);
         assert_int_equal(stats.compiles, 1);
         assert_int_equal(stats.puts, 1);
-        assert_true(kt_has_entry(folder, NULL));
+        assert_true(kt_has_entry(dir, NULL));
     }
     assert_int_equal(with_data, 1);
     marked = NULL;
@@ -351,14 +351,14 @@ static void data_that_two_processes_died_of_is_not_loaded(void **state)
 /* Data with another driver's identifier is not stored, and the program has its pipeline. */
 static void row_88_data_of_another_driver_is_not_stored(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     with_data = 0;
     spoil_data = true;
-    kt_counters stats = make(folder, 3);
+    kt_counters stats = make(dir, 3);
     assert_int_equal(stats.puts, 0);
     assert_true(stats.bypassed > 0);
     spoil_data = false;
-    assert_int_equal(make(folder, 3).compiles, 1);
+    assert_int_equal(make(dir, 3).compiles, 1);
     assert_int_equal(with_data, 0);
 }
 
@@ -391,10 +391,10 @@ static void add_pipeline(VkPipelineCache cache)
 
 static void a_whole_cache_is_kept(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     kt_counters stats;
     with_data = 0;
-    kiln_cache *cache = open_cache(folder);
+    kiln_cache *cache = open_cache(dir);
     VkPipelineCache made = load(cache);
     assert_int_equal(with_data, 0);
     add_pipeline(made);
@@ -403,8 +403,8 @@ static void a_whole_cache_is_kept(void **state)
     assert_int_equal(stats.puts, 1);
     kiln_cache_destroy(cache);
 
-    cache = open_cache(folder);
-    marked = folder;
+    cache = open_cache(dir);
+    marked = dir;
     made = load(cache);
     assert_int_equal(with_data, 1);
     add_pipeline(made);
@@ -424,9 +424,9 @@ static void a_whole_cache_is_kept(void **state)
 /* A process keeps its cache open; what others save meanwhile is not in its memory. */
 static void what_others_saved_meanwhile_is_kept(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     const kiln_vulkan_device device_info = where();
-    kiln_cache *caches[] = {open_cache(folder), open_cache(folder)};
+    kiln_cache *caches[] = {open_cache(dir), open_cache(dir)};
     VkPipelineCache made[2];
     pretend = true;
     for (int i = 0; i < 2; i++) {
@@ -444,7 +444,7 @@ static void what_others_saved_meanwhile_is_kept(void **state)
         letters_destroy(device, made[i], NULL);
         kiln_cache_destroy(caches[i]);
     }
-    kiln_cache *later = open_cache(folder);
+    kiln_cache *later = open_cache(dir);
     VkPipelineCache all = load(later);
     assert_int_equal(strlen(letters_of(all)->text), 3);
     letters_destroy(device, all, NULL);

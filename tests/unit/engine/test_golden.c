@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/walk/stage_artifact.h"
+#include "core/build/stage_artifact.h"
 #include "interpose/parts.h"
 #include "interpose/rtc_answer.h"
 #include "unit/store/support.h"

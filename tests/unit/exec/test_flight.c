@@ -367,7 +367,7 @@ static void flights_survive_failing_allocations(void **state)
     free(path);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
@@ -377,12 +377,12 @@ int main(void)
         cmocka_unit_test(C4_a_slow_leader_is_not_waited_for_for_ever),
         cmocka_unit_test(C5_waiting_costs_nothing),
         cmocka_unit_test(a_leader_may_lead_other_keys_and_its_own_alone),
-        IN_FOLDER(the_lock_excludes_and_is_freed),
-        IN_FOLDER(E13_a_lock_starts_no_thread),
-        IN_FOLDER(E13_a_forked_child_waits_for_no_thread),
-        IN_FOLDER(E13_locks_that_come_and_go_at_once),
-        IN_FOLDER(C3_without_locks_the_leader_goes_on),
-        IN_FOLDER(flights_survive_failing_allocations),
+        IN_DIR(the_lock_excludes_and_is_freed),
+        IN_DIR(E13_a_lock_starts_no_thread),
+        IN_DIR(E13_a_forked_child_waits_for_no_thread),
+        IN_DIR(E13_locks_that_come_and_go_at_once),
+        IN_DIR(C3_without_locks_the_leader_goes_on),
+        IN_DIR(flights_survive_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

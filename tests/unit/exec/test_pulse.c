@@ -54,10 +54,10 @@ typedef struct rig {
     kn_pulse_watch watch;
 } rig;
 
-static rig make_rig(const char *folder)
+static rig make_rig(const char *dir)
 {
     rig r = {.watch = {.since = 0}};
-    char *path = kt_path(folder, "lock");
+    char *path = kt_path(dir, "lock");
     world.now = world.space = world.clock = 1;
     world.tag = world.halted = HOLDER;
     assert_int_equal(kn_lock_file_open(path, &r.holds, NULL), KILN_OK);
@@ -162,16 +162,16 @@ static void processes_that_cannot_be_known_are_never_silent(void **state)
     end_rig(&r);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_halted_holder_is_silent_after_time_and_looks),
-        IN_FOLDER(one_that_works_in_between_is_not),
-        IN_FOLDER(the_next_holder_is_watched_afresh),
-        IN_FOLDER(one_without_a_pulse_is_never_silent),
-        IN_FOLDER(processes_that_cannot_be_known_are_never_silent),
+        IN_DIR(a_halted_holder_is_silent_after_time_and_looks),
+        IN_DIR(one_that_works_in_between_is_not),
+        IN_DIR(the_next_holder_is_watched_afresh),
+        IN_DIR(one_without_a_pulse_is_never_silent),
+        IN_DIR(processes_that_cannot_be_known_are_never_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/label.h"
-#include "core/walk/stage_artifact.h"
+#include "core/build/stage_artifact.h"
 #include "support/cmocka.h"
 
 static void assert_fact(const kn_artifact *artifact, const char *name, const char *expected)

@@ -67,13 +67,13 @@ int cw_setup(void **state)
     world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->root = kt_tmpdir_create();
-    w->folder = kt_path(w->root, "src");
-    assert_int_equal(mkdir(w->folder, 0700), 0);
+    w->dir = kt_path(w->root, "src");
+    assert_int_equal(mkdir(w->dir, 0700), 0);
     w->source = (kiln_source)KILN_SOURCE_INIT;
     w->source.language = KILN_LANG_C;
     w->source.name = "kernel.c";
     w->request.source = &w->source;
-    w->request.folder = w->folder;
+    w->request.dir = w->dir;
     w->request.list_vouches = true; /* cw_first_recipe() has the text */
     *state = w;
     return 0;
@@ -87,7 +87,7 @@ int cw_teardown(void **state)
         free(w->dirs[i]);
         free(w->system[i]);
     }
-    free(w->folder);
+    free(w->dir);
     kt_tmpdir_remove(w->root);
     free(w);
     return 0;

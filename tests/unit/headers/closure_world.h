@@ -13,7 +13,7 @@
 /* One source in a directory of its own. Tests fill the request and call cw_find(). */
 typedef struct world {
     char *root;
-    char *folder; /* root/src */
+    char *dir; /* root/src */
     char *dirs[MAX_DIRS];
     char *system[MAX_DIRS];
     kiln_source source;

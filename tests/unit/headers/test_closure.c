@@ -121,7 +121,7 @@ static void K1_nothing_is_found_beside_where_an_option_says_so(void **state)
     cw_write_text(w, "inc/sub/a.h", "#include \"b.h\"\n");
     cw_write_text(w, "inc/sub/b.h", "1");
     cw_write_text(w, "inc2/b.h", "1");
-    w->request.folder = NULL;
+    w->request.dir = NULL;
     w->request.not_beside = true;
     const answer before = cw_find_good(w);
     cw_write_text(w, "inc/sub/b.h", "2");
@@ -216,7 +216,7 @@ static void includes_nested_for_ever_bypass(void **state)
     cw_expect_bypass(w, "n199.h: includes nested more than 200 deep");
 }
 
-static void an_empty_header_and_a_folder_of_that_name(void **state)
+static void an_empty_header_and_a_dir_of_that_name(void **state)
 {
     world *w = *state;
     cw_add_dir(w, "inc");
@@ -339,7 +339,7 @@ static void K1_whatever_a_header_in_memory_may_reach_counts(void **state)
     char *before = getcwd(NULL, 0);
     kiln_header headers[] = {{"lib/b.h", "#include \"c.h\"\n", 15}, {"lib/c.h", "1", 1}};
     w->source.headers = headers;
-    w->request.folder = NULL;
+    w->request.dir = NULL;
     assert_non_null(before);
     assert_int_equal(chdir(w->root), 0);
     cw_add_dir(w, "inc");
@@ -519,7 +519,7 @@ int main(void)
         T(K1_which_copy_is_reached_is_part_of_the_key),
         T(a_header_that_includes_itself_is_read_once),
         T(includes_nested_for_ever_bypass),
-        T(an_empty_header_and_a_folder_of_that_name),
+        T(an_empty_header_and_a_dir_of_that_name),
         T(absolute_names_are_followed),
         T(K1_include_next_counts_every_dir_that_has_it),
         T(an_include_dir_that_is_a_system_dir_comes_last),

@@ -91,7 +91,7 @@ static void note_found(const kn_closure_request *request, const kn_header_list *
     for (size_t i = 0; i < list->header_count; i++) {
         const kn_place *place = &list->headers[i].place;
         const char *dir =
-            place->base == KN_PLACE_SYSTEM ? request->system_dirs[place->index] : request->folder;
+            place->base == KN_PLACE_SYSTEM ? request->system_dirs[place->index] : request->dir;
         char *path = kt_path(dir, kn_header_list_name(list, place->name));
         char *real = realpath(path, NULL);
         assert_non_null(real);
@@ -123,7 +123,7 @@ static size_t compare(char *rule, const kn_map *found)
     return count;
 }
 
-static void compare_with(const compiler *with, const char *folder)
+static void compare_with(const compiler *with, const char *dir)
 {
     char command[1024];
     (void)snprintf(command, sizeof command, "LC_ALL=C %s -x %s -E -v /dev/null 2>&1 </dev/null",
@@ -138,7 +138,7 @@ static void compare_with(const compiler *with, const char *folder)
     const char *dirs[MAX_DIRS];
     size_t dir_count = parse_dirs(verbose, dirs);
 
-    char *file = kt_path(folder, "source");
+    char *file = kt_path(dir, "source");
     kt_file_write(file, with->text, strlen(with->text));
     (void)snprintf(command, sizeof command, "%s -x %s -M '%s'", with->command, with->language,
                    file);
@@ -150,7 +150,7 @@ static void compare_with(const compiler *with, const char *folder)
     source.text = with->text;
     source.length = strlen(with->text);
     kn_closure_request request = {.source = &source,
-                                  .folder = folder,
+                                  .dir = dir,
                                   .system_dirs = dirs,
                                   .system_dir_count = dir_count,
                                   .search_path_complete = true};

@@ -148,7 +148,7 @@ static void K1_a_shadowing_file_is_noticed(void **state)
     assert_false(cw_same(cold, cw_find_good(w)));
 }
 
-static void K1_a_folder_that_appears_is_noticed(void **state)
+static void K1_a_dir_that_appears_is_noticed(void **state)
 {
     world *w = *state;
     cw_add_cache(w);
@@ -245,10 +245,10 @@ static void K5_a_moved_tree_keeps_its_key(void **state)
         char *to = kt_path(w->root, name);
         assert_int_equal(rename(from, to), 0);
         free(from);
-        free(i == 0 ? w->folder : i == 3 ? w->system[0] : w->dirs[i - 1]);
-        *(i == 0 ? &w->folder : i == 3 ? &w->system[0] : &w->dirs[i - 1]) = to;
+        free(i == 0 ? w->dir : i == 3 ? w->system[0] : w->dirs[i - 1]);
+        *(i == 0 ? &w->dir : i == 3 ? &w->system[0] : &w->dirs[i - 1]) = to;
     }
-    w->request.folder = w->folder;
+    w->request.dir = w->dir;
     answer moved = cw_find_good(w);
     assert_true(moved.facts.from_list);
     assert_true(cw_same(before, moved));
@@ -582,7 +582,7 @@ int main(void)
         T(K6_a_touch_changes_no_key),
         T(K1_an_edit_that_is_taken_back_during_the_compile_is_seen),
         T(K1_a_shadowing_file_is_noticed),
-        T(K1_a_folder_that_appears_is_noticed),
+        T(K1_a_dir_that_appears_is_noticed),
         T(K1_a_shadowing_header_in_memory_is_noticed),
         T(K5_a_moved_tree_keeps_its_key),
         T(the_shape_of_the_search_names_the_header_list),

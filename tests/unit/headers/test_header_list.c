@@ -26,7 +26,7 @@ static bool fill(kn_header_list *list)
         .written_length = 5,
         .stamp = {10, -20, 30, 40, 0, 0, 0},
         .digest = {1, 2, 3}};
-    kn_place beside = {.base = KN_PLACE_FOLDER, .name_length = 5};
+    kn_place beside = {.base = KN_PLACE_DIR, .name_length = 5};
     kn_place ships = {.base = KN_PLACE_SHIPS, .name_length = 8};
     return kn_header_list_add_name(list, kn_span_of_text("sub/a.h"), &header.place.name) &&
            kn_header_list_add_name(list, kn_span_of_text("../a."), &header.written) &&
@@ -70,21 +70,21 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(header->digest[2], 3);
     assert_int_equal(read.absent[1].base, KN_PLACE_SHIPS);
     assert_string_equal(kn_header_list_name(&read, read.absent[1].name), "stdlib.h");
-    assert_int_equal(read.folder_count, 2);
-    assert_int_equal(header->place.folder, 1);
-    assert_int_equal(read.folders[0].length, 4); /* "sub/" */
-    assert_int_equal(read.folders[0].first_header, 1);
-    assert_int_equal(read.absent[0].folder, 2);
-    assert_int_equal(read.folders[1].length, 3); /* "../" */
-    assert_int_equal(read.absent[1].folder, 0);  /* in no file system */
+    assert_int_equal(read.dir_count, 2);
+    assert_int_equal(header->place.dir, 1);
+    assert_int_equal(read.dirs[0].length, 4); /* "sub/" */
+    assert_int_equal(read.dirs[0].first_header, 1);
+    assert_int_equal(read.absent[0].dir, 2);
+    assert_int_equal(read.dirs[1].length, 3); /* "../" */
+    assert_int_equal(read.absent[1].dir, 0);  /* in no file system */
     kn_header_list_deinit(&read);
     kn_strbuf_deinit(&bytes);
 }
 
-static void rows_of_a_folder_are_joined(void **state)
+static void rows_of_a_dir_are_joined(void **state)
 {
     static const char *const names[] = {"a/x.h", "x.h", "a/y.h", "b/a/x.h", "y.h", "a/z.h", "a/"};
-    static const uint32_t folders[] = {1, 2, 1, 3, 2, 1, 0};
+    static const uint32_t dirs[] = {1, 2, 1, 3, 2, 1, 0};
     static const uint32_t next[] = {3, 5, 6, 0, 0, 0, 0};
     (void)state;
     kn_header_list list;
@@ -96,7 +96,7 @@ static void rows_of_a_folder_are_joined(void **state)
     }
     assert_true(kn_header_list_group(&list));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_equal(list.absent[i].folder, folders[i]);
+        assert_int_equal(list.absent[i].dir, dirs[i]);
         assert_int_equal(list.absent[i].next, next[i]);
     }
     kn_header_list_deinit(&list);
@@ -259,7 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(rows_of_a_folder_are_joined),
+        cmocka_unit_test(rows_of_a_dir_are_joined),
         cmocka_unit_test(a_header_list_of_any_other_length_is_refused),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(any_flipped_bit_is_read_within_bounds),

@@ -302,7 +302,7 @@ static void compare_round(const compiler *with, const char *root, const kn_strbu
     source.option_count = count;
     source.include_dirs = dirs;
     source.include_dir_count = 1;
-    kn_closure_request request = {.source = &source, .folder = root, .search_path_complete = true};
+    kn_closure_request request = {.source = &source, .dir = root, .search_path_complete = true};
     kn_include_path path;
     kn_header_list list;
     kn_walk_facts facts;

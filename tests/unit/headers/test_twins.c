@@ -162,21 +162,21 @@ static void E9_a_link_that_leads_back_is_seen(void **state)
     cw_add_dir(w, "inc");
     cw_write_text(w, "inc/a/v.h", "int v = 1;\n");
     cw_write_text(w, "inc/b/v.h", "int v = 2;\n");
-    char *folder = kt_path(w->root, "inc/now"), *file = kt_path(w->root, "inc/now.h");
-    cw_make_link("a", folder);
+    char *dir = kt_path(w->root, "inc/now"), *file = kt_path(w->root, "inc/now.h");
+    cw_make_link("a", dir);
     cw_make_link("a/v.h", file);
     cw_set_source(w, "#include <now/v.h>\n");
-    assert_true(holds_after(w, none, folder));
-    assert_false(holds_after(w, to_and_fro, folder));
-    assert_true(holds_after(w, none, folder));
+    assert_true(holds_after(w, none, dir));
+    assert_false(holds_after(w, to_and_fro, dir));
+    assert_true(holds_after(w, none, dir));
     cw_set_source(w, "#include <now.h>\n");
     assert_true(holds_after(w, none, file));
     assert_false(holds_after(w, file_to_and_fro, file));
     /* A place where nothing was is reached by a link, too. */
     cw_set_source(w, "#if __has_include(<now/w.h>)\n#endif\n");
-    assert_true(holds_after(w, none, folder));
-    assert_false(holds_after(w, to_and_fro, folder));
-    free(folder);
+    assert_true(holds_after(w, none, dir));
+    assert_false(holds_after(w, to_and_fro, dir));
+    free(dir);
     free(file);
 }
 

@@ -11,9 +11,9 @@
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 
-static char *make_file(const char *folder, const char *name, const char *text, time_t when)
+static char *make_file(const char *dir, const char *name, const char *text, time_t when)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     const struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
     kt_file_write(path, text, strlen(text));
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
@@ -67,8 +67,8 @@ static size_t put_row(char *to, const char *name, uint64_t when, unsigned char s
 static void times_are_found_and_set(void **state)
 {
     (void)state;
-    char *folder = kt_tmpdir_create();
-    char *path = make_file(folder, "one.py", "pass\n", 1600000000);
+    char *dir = kt_tmpdir_create();
+    char *path = make_file(dir, "one.py", "pass\n", 1600000000);
     char text[512];
     char code[64] = "head";
     char wanted[64] = "head";
@@ -81,7 +81,7 @@ static void times_are_found_and_set(void **state)
     assert_int_equal(put_row(wanted + 4, "one.py", 1700000001, 5), length - 4);
     assert_true(kn_ptx_files_locate_times(&files, kn_span_of(code, length), &places));
     assert_int_equal(places.length, 12);
-    free(make_file(folder, "one.py", "pass\n", 1700000001));
+    free(make_file(dir, "one.py", "pass\n", 1700000001));
     assert_false(kn_ptx_files_hold(&files));
     kn_ptx_files_deinit(&files);
     files = find_files(text, true);
@@ -98,26 +98,26 @@ static void times_are_found_and_set(void **state)
     kn_strbuf_deinit(&places);
     kn_ptx_files_deinit(&files);
     free(path);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 static void twins_and_odd_times_are_in_the_key(void **state)
 {
     (void)state;
-    char *folder = kt_tmpdir_create();
-    char *old = make_file(folder, "old.py", "pass\n", 1);
+    char *dir = kt_tmpdir_create();
+    char *old = make_file(dir, "old.py", "pass\n", 1);
     char text[1024];
-    (void)snprintf(text, sizeof(text), ".file 1 \"%s\"\n.file 2 \"%s/./old.py\"\n", old, folder);
+    (void)snprintf(text, sizeof(text), ".file 1 \"%s\"\n.file 2 \"%s/./old.py\"\n", old, dir);
     kn_ptx_files files = find_files(text, true);
     assert_int_equal(files.count, 2);
     assert_false(files.items[0].loose || files.items[1].loose);
     kn_ptx_files_deinit(&files);
-    free(make_file(folder, "old.py", "pass\n", 1600000000));
+    free(make_file(dir, "old.py", "pass\n", 1600000000));
     files = find_files(text, true);
     assert_false(files.items[0].loose || files.items[1].loose); /* one name, one size */
     kn_ptx_files_deinit(&files);
     free(old);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 int main(void)

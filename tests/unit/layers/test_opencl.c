@@ -180,19 +180,19 @@ static void threads_create_build_and_release(void **state)
 static const char nvidia_text[] = "// .version 9.0 .target sm_90, .entry add( .entry scale(\n"
                                   "__kernel add(int *out) {}\n__kernel scale(int *out) {}\n";
 
-static void install_ptxas(const char *folder, const char *before)
+static void install_ptxas(const char *dir, const char *before)
 {
     char command[1200];
     (void)snprintf(command, sizeof(command),
                    "mkdir -p %s/bin && printf '#!/bin/sh\\n%sprintf \"\\\\177ELF\"\\nexec cat\\n' "
                    ">%s/bin/ptxas && chmod 700 %s/bin/ptxas",
-                   folder, before, folder, folder);
+                   dir, before, dir, dir);
     assert_int_equal(system(command), 0);
-    assert_int_equal(setenv("CUDA_PATH", folder, 1), 0);
+    assert_int_equal(setenv("CUDA_PATH", dir, 1), 0);
 }
 
 typedef struct toolkit {
-    char *folder, *root;
+    char *dir, *root;
 } toolkit;
 
 /* NVIDIA's driver with a cache, and a ptxas that does `before` first. */
@@ -200,7 +200,7 @@ static toolkit begin_toolkit(void **state, const char *before, unsigned build_ms
 {
     const toolkit all = {kt_path((const char *)*state, "toolkit"),
                          kt_path((const char *)*state, "cache")};
-    install_ptxas(all.folder, before);
+    install_ptxas(all.dir, before);
     begin(&(strictcl_manner){.devices = 1, .is_nvidia = true, .build_ms = build_ms});
     session_open(all.root);
     return all;
@@ -211,7 +211,7 @@ static void end_toolkit(toolkit all)
     end();
     assert_int_equal(unsetenv("CUDA_PATH"), 0);
     free(all.root);
-    free(all.folder);
+    free(all.dir);
 }
 
 /* What the application gets of a build's binary. */

@@ -9,7 +9,7 @@
 
 static void a_compute_pipeline_is_made_once(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     for (int i = 0; i < 3; i++) {
         VkDevice device = begin(&program);
@@ -18,7 +18,7 @@ static void a_compute_pipeline_is_made_once(void **state)
         assert_int_equal(compiled_since(), i == 0);
         assert_int_equal(hits_since(), i > 0);
         if (i > 0) {
-            next_process(folder);
+            next_process(dir);
         }
     }
 }
@@ -109,16 +109,16 @@ static void an_error_is_the_drivers(void **state)
 /* Another process did not live to see the end of loading it, and then another one. */
 static void data_that_two_processes_died_of_stays_and_is_not_loaded(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     kt_counters own;
     VkDevice device = begin(&program);
     assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
     end(device);
-    kt_end_in_load(folder, NULL);
-    kt_end_in_load(folder, NULL);
+    kt_end_in_load(dir, NULL);
+    kt_end_in_load(dir, NULL);
     for (int i = 0; i < 2; i++) {
-        next_process(folder);
+        next_process(dir);
         (void)compiled_since();
         (void)hits_since();
         device = begin(&program);
@@ -129,7 +129,7 @@ static void data_that_two_processes_died_of_stays_and_is_not_loaded(void **state
         kt_counters_own(cache, &own);
         assert_int_equal(own.unended, 1);
         assert_int_equal(own.rejected, 0);
-        assert_true(kt_has_entry(folder, NULL));
+        assert_true(kt_has_entry(dir, NULL));
     }
 }
 

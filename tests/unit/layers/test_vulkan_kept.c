@@ -11,7 +11,7 @@
 
 static void what_has_no_key_is_kept_for_the_program(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     for (int i = 0; i < 2; i++) {
         VkDevice device = begin(&program);
@@ -20,7 +20,7 @@ static void what_has_no_key_is_kept_for_the_program(void **state)
         assert_int_equal(compiled_since(), i == 0 ? 2 : 0);
         assert_int_equal(hits_since(), i == 0 ? 0 : 2);
         end(device);
-        next_process(folder);
+        next_process(dir);
     }
     VkDevice device = begin_named(&program, "another", false);
     make_graphics(device, VK_NULL_HANDLE, 1);
@@ -32,25 +32,25 @@ static void what_has_no_key_is_kept_for_the_program(void **state)
  * it. */
 static void what_two_processes_died_of_stays_and_is_not_loaded(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     kt_counters own;
     VkDevice device = begin(&program);
     make_graphics(device, VK_NULL_HANDLE, 1);
     end(device);
-    kt_end_in_load(folder, NULL);
-    kt_end_in_load(folder, NULL);
-    next_process(folder);
+    kt_end_in_load(dir, NULL);
+    kt_end_in_load(dir, NULL);
+    next_process(dir);
     (void)compiled_since();
     device = begin(&program);
     make_graphics(device, VK_NULL_HANDLE, 1);
     assert_int_equal(compiled_since(), 1);
-    assert_true(kt_has_entry(folder, NULL)); /* before the program's end saves another */
+    assert_true(kt_has_entry(dir, NULL)); /* before the program's end saves another */
     kt_counters_own(cache, &own);
     assert_true(own.unended > 0);
     assert_int_equal(own.rejected, 0);
     end(device);
-    assert_true(kt_has_entry(folder, NULL));
+    assert_true(kt_has_entry(dir, NULL));
 }
 
 static VkPipelineCache make_own(VkDevice device, const void *data, size_t size)
@@ -72,7 +72,7 @@ static size_t size_of_own(VkDevice device, VkPipelineCache own)
 
 static void a_cache_of_the_programs_is_seeded(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     VkDevice device = begin(&program);
     VkPipelineCache own = make_own(device, NULL, 0);
@@ -83,7 +83,7 @@ static void a_cache_of_the_programs_is_seeded(void **state)
     assert_int_equal(size_of_own(device, own), 2);
     CALL(vkDestroyPipelineCache)(device, own, NULL);
     end(device);
-    next_process(folder);
+    next_process(dir);
     assert_int_equal(compiled_since(), 2);
 
     device = begin(&program);
@@ -105,7 +105,7 @@ static void a_cache_of_the_programs_is_seeded(void **state)
     CALL(vkDestroyPipelineCache)(device, third, NULL);
     CALL(vkDestroyPipelineCache)(device, own, NULL);
     end(device);
-    next_process(folder);
+    next_process(dir);
     (void)compiled_since();
 
     /* One that brings data is left as it is. */
@@ -125,12 +125,12 @@ static void a_cache_of_the_programs_is_seeded(void **state)
  * kept cache is not used, and nothing is added to it. */
 static void K1_a_cache_of_the_programs_in_another_state(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     VkDevice device = begin(&program);
     make_graphics(device, VK_NULL_HANDLE, 1);
     end(device);
-    next_process(folder);
+    next_process(dir);
     (void)compiled_since();
 
     device = begin(&program);
@@ -153,7 +153,7 @@ static void K1_a_cache_of_the_programs_in_another_state(void **state)
     assert_int_equal(fesetround(FE_TONEAREST), 0);
     assert_int_equal(compiled_since(), 2);
     end(device);
-    next_process(folder);
+    next_process(dir);
 
     device = begin(&program);
     for (uint32_t i = 2; i <= 4; i++) {
@@ -181,10 +181,10 @@ static void a_program_with_binaries_is_left_alone(void **state)
 
 static void a_cache_that_is_off_is_not_there(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     kiln_cache *kept = cache;
-    cache = open_cache(folder, KILN_CACHE_DISABLED);
+    cache = open_cache(dir, KILN_CACHE_DISABLED);
     for (int i = 0; i < 2; i++) {
         VkDevice device = begin(&program);
         assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
@@ -221,7 +221,7 @@ static void *save_at_once(void *user)
 
 static void savers_at_one_moment_lose_nothing(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     saver savers[SAVERS];
     world program;
     for (uint32_t i = 0; i < SAVERS; i++) {
@@ -231,7 +231,7 @@ static void savers_at_one_moment_lose_nothing(void **state)
     for (uint32_t i = 0; i < SAVERS; i++) {
         assert_int_equal(pthread_join(savers[i].thread, NULL), 0);
     }
-    next_process(folder);
+    next_process(dir);
     (void)compiled_since();
     VkDevice device = begin(&program);
     for (uint32_t i = 0; i < SAVERS * EACH; i++) {
@@ -281,7 +281,7 @@ static void eight_threads_share_a_device(void **state)
 /* A long run saves while it goes on: the device is never destroyed here. */
 static void what_is_kept_is_saved_as_it_grows(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     world program;
     VkDevice device = begin(&program);
     make_graphics(device, VK_NULL_HANDLE, 77);
@@ -293,7 +293,7 @@ static void what_is_kept_is_saved_as_it_grows(void **state)
     }
     assert_int_equal(own.puts, 1);
     end(device);
-    next_process(folder);
+    next_process(dir);
     (void)compiled_since();
     device = begin(&program);
     make_graphics(device, VK_NULL_HANDLE, 77);

@@ -19,21 +19,21 @@ void kn_session_report(const kn_session_event *event)
     events++;
 }
 
-kiln_cache *open_cache(const char *folder, uint32_t flags)
+kiln_cache *open_cache(const char *dir, uint32_t flags)
 {
     kiln_cache_options options;
     kiln_cache *opened = NULL;
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = folder;
+    options.root = dir;
     options.flags = flags;
     assert_int_equal(kiln_cache_create(&options, &opened, NULL), KILN_OK);
     return opened;
 }
 
-void next_process(const char *folder)
+void next_process(const char *dir)
 {
     kiln_cache_destroy(cache);
-    cache = open_cache(folder, 0);
+    cache = open_cache(dir, 0);
 }
 
 /* --- a program -------------------------------------------------------------------------------- */

@@ -18,9 +18,9 @@ const kn_vk_layer *kn_interpose_vulkan(void); /* found by its name */
 
 /* What the core takes for the process's cache. */
 extern kiln_cache *cache;
-kiln_cache *open_cache(const char *folder, uint32_t flags);
+kiln_cache *open_cache(const char *dir, uint32_t flags);
 /* Another process begins: nothing but what is on disk is left. */
-void next_process(const char *folder);
+void next_process(const char *dir);
 
 /* As a loader makes handles: they begin with a pointer to its table. */
 typedef struct world {

@@ -206,17 +206,17 @@ static void amounts_follow_from_arguments(void **state)
 
 /* The manifest with its sources in a directory. */
 typedef struct place {
-    char *folder, *manifest;
+    char *dir, *manifest;
 } place;
 
 static void place_init(place *p)
 {
-    p->folder = kt_tmpdir_create();
-    p->manifest = kt_path(p->folder, "m.json");
+    p->dir = kt_tmpdir_create();
+    p->manifest = kt_path(p->dir, "m.json");
     const char *names[] = {"k.cl", "k.cu", "flat.cl"};
     kt_file_write(p->manifest, whole, strlen(whole));
     for (size_t i = 0; i < 3; i++) {
-        char *path = kt_path(p->folder, names[i]);
+        char *path = kt_path(p->dir, names[i]);
         kt_file_write(path, names[i], strlen(names[i]));
         free(path);
     }
@@ -225,7 +225,7 @@ static void place_init(place *p)
 static void place_deinit(place *p)
 {
     free(p->manifest);
-    kt_tmpdir_remove(p->folder);
+    kt_tmpdir_remove(p->dir);
 }
 
 static void the_list_is_forms_and_variants(void **state)
@@ -283,7 +283,7 @@ static void without_sizes_the_launch_and_the_buffers_count(void **state)
     assert_int_equal(list->sizes[1], 4);
     assert_true(list->kernel.bytes == 3 * 1024); /* x once, y read and written */
     kernel_variants_destroy(list);
-    char *lost = kt_path(p.folder, "flat.cl");
+    char *lost = kt_path(p.dir, "flat.cl");
     assert_int_equal(remove(lost), 0);
     assert_int_equal(kernel_variants_create(manifest.kernels, &list, &diag), KILN_E_INVALID);
     assert_null(list);

@@ -8,7 +8,7 @@
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static const char *const options[] = {"-cl-fast-relaxed-math", "", "-D A=\"b c\""};
-static const char *const folders[] = {"include", "/usr/local/x"};
+static const char *const dirs[] = {"include", "/usr/local/x"};
 static const char *const entries[] = {"f", "g<int>"};
 static const kiln_define defines[] = {{"A", "1"}, {"B", NULL}, {"C", ""}};
 static kn_recorded_header headers[] = {{.name = "n.h"}};
@@ -37,15 +37,15 @@ kn_recorded ks_recorded(void)
                          .flags = KN_RECORDED_LINK,
                          .language = KILN_LANG_OPENCL_C,
                          .name = "dir/f.cl",
-                         .folder = "/srv/app",
+                         .dir = "/srv/app",
                          .texts = texts,
                          .text_count = COUNT(texts),
                          .defines = defines,
                          .define_count = COUNT(defines),
                          .options = options,
                          .option_count = COUNT(options),
-                         .include_dirs = folders,
-                         .include_dir_count = COUNT(folders),
+                         .include_dirs = dirs,
+                         .include_dir_count = COUNT(dirs),
                          .entries = entries,
                          .entry_count = COUNT(entries),
                          .link_options = "-cl-no-signed-zeros",
@@ -93,7 +93,7 @@ void ks_assert_same_program(const kn_recorded *a, const kn_recorded *b)
     assert_int_equal(a->flags, b->flags);
     assert_int_equal(a->language, b->language);
     assert_same_text(a->name, b->name);
-    assert_same_text(a->folder, b->folder);
+    assert_same_text(a->dir, b->dir);
     assert_same_text(a->link_options, b->link_options);
     assert_int_equal(a->text_count, b->text_count);
     for (size_t i = 0; i < a->text_count; i++) {

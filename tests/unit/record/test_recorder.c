@@ -83,7 +83,7 @@ static void a_program_is_recorded_once(void **state)
     assert_string_equal(program.name, "a.cl");
     assert_string_equal(program.options[1], "-w");
     assert_string_equal(program.texts[0].headers[0].name, "h.h");
-    assert_string_equal(program.folder, "");
+    assert_string_equal(program.dir, "");
     kn_recorded_deinit(&program);
     free(bytes);
     kn_recording_close(&recording);
@@ -222,7 +222,7 @@ static void headers_are_recorded_by_their_paths(void **state)
     assert_false(program.files[0].system);
     assert_true(program.files[1].system);
     assert_int_equal(program.files[1].content.size, 0);
-    assert_string_equal(program.folder, "");
+    assert_string_equal(program.dir, "");
     assert_int_equal(kn_object_get(w->recording, &program.files[0].content, &text, NULL), KILN_OK);
     assert_string_equal(text, "#include <b.h>\nint a;\n");
     free(text);

@@ -77,7 +77,7 @@ static void what_no_reader_would_take_is_not_written(void **state)
     kn_recorded program = ks_recorded();
     kn_strbuf_init(&room, 0);
     kn_strbuf_append_text(&room, "before");
-    program.folder = NULL;
+    program.dir = NULL;
     assert_false(kn_recorded_encode(&program, &room));
     assert_true(kn_strbuf_ok(&room));
     assert_string_equal(kn_strbuf_text(&room), "before");

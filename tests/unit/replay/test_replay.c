@@ -105,7 +105,7 @@ typedef struct walk_case {
 /* As the walk would have recorded it. */
 static void record_walk(const place *p, const walk_case *c, const kiln_key *key)
 {
-    const char *const folders[] = {p->include};
+    const char *const dirs[] = {p->include};
     const kn_recorded_text text = {.text = put_text(p->recording, c->text), .options = ""};
     const kn_recorded_file file = {.path = p->header,
                                    .content = put_text(p->recording, "#define N 7\n")};
@@ -115,7 +115,7 @@ static void record_walk(const place *p, const walk_case *c, const kiln_key *key)
     program.name = c->name;
     program.texts = &text;
     program.text_count = 1;
-    program.include_dirs = folders;
+    program.include_dirs = dirs;
     program.include_dir_count = 1;
     program.files = &file;
     program.file_count = 1;
@@ -127,7 +127,7 @@ static void record_walk(const place *p, const walk_case *c, const kiln_key *key)
 static void replay_walk(const char *root, const walk_case *c)
 {
     place p = place_make(root, "#define N 7\n");
-    const char *const folders[] = {p.include};
+    const char *const dirs[] = {p.include};
     kiln_source source = KILN_SOURCE_INIT;
     rig one, two;
     kiln_key key = {{0}};
@@ -143,7 +143,7 @@ static void replay_walk(const char *root, const walk_case *c)
     source.name = c->name;
     source.text = c->text;
     source.length = strlen(c->text);
-    source.include_dirs = folders;
+    source.include_dirs = dirs;
     source.include_dir_count = 1;
     assert_int_equal(kiln_compile(one.runtime, c->target, &source, &blob, NULL, NULL), KILN_OK);
     assert_int_equal(kiln_compile_plan(one.runtime, c->target, &source, take_first_key, &key, NULL),
@@ -248,7 +248,7 @@ static void an_opencl_call_is_compiled_again_by_its_key(void **state)
         "#include \"n.h\"\n"
         "__kernel void scale(__global float *p) { p[get_global_id(0)] *= N; }\n";
     place p = place_make(*state, "#define N 7\n");
-    const char *const folders[] = {p.include};
+    const char *const dirs[] = {p.include};
     kiln_source source = KILN_SOURCE_INIT;
     rig one, two;
     kiln_build_info info = {.struct_size = sizeof(info)};
@@ -263,7 +263,7 @@ static void an_opencl_call_is_compiled_again_by_its_key(void **state)
     source.name = "scale.cl";
     source.text = text;
     source.length = strlen(text);
-    source.include_dirs = folders;
+    source.include_dirs = dirs;
     source.include_dir_count = 1;
     assert_int_equal(kiln_dropin_compile(one.runtime, "opencl:0", &source, &blob, &info, NULL),
                      KILN_OK);
@@ -310,7 +310,7 @@ static void record_call(const char *root, kn_recorded_frontend frontend, uint32_
     program.flags = flags;
     program.language = frontend == KN_FRONTEND_NVRTC ? KILN_LANG_CUDA : KILN_LANG_HIP;
     program.name = "/tmp/odd/kernel.cu";
-    program.folder = "/srv/app";
+    program.dir = "/srv/app";
     program.texts = &text;
     program.text_count = 1;
     program.options = options;

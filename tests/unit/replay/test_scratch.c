@@ -7,9 +7,9 @@
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 
-static void expect_path(const char *folder, const char *path, const char *expected)
+static void expect_path(const char *dir, const char *path, const char *expected)
 {
-    char *got = kn_scratch_path("/tree", folder, path);
+    char *got = kn_scratch_path("/tree", dir, path);
     assert_non_null(got);
     assert_string_equal(got, expected);
     free(got);
@@ -54,7 +54,7 @@ static void files_are_written_once_and_removed_at_the_end(void **state)
     kn_recorded_file files[] = {put_file(root, "/usr/x/a.h", "aa"), put_file(root, "b.h", "bb"),
                                 put_file(root, "/usr/include/math.h", "mm")};
     files[2].system = true;
-    program.folder = "/srv/app";
+    program.dir = "/srv/app";
     program.files = files;
     program.file_count = 3;
     kn_scratch_init(&scratch);
@@ -88,7 +88,7 @@ static void files_that_are_here_stay_where_they_are(void **state)
     char *path = kt_path(root, "a.h");
     kn_recorded program = KN_RECORDED_INIT;
     kn_recorded_file files[] = {put_file(root, path, "aa"), put_file(root, "a.h", "aa")};
-    program.folder = root;
+    program.dir = root;
     program.files = files;
     program.file_count = 2;
     kn_scratch_init(&scratch);
@@ -104,7 +104,7 @@ static void files_that_are_here_stay_where_they_are(void **state)
     assert_string_not_equal(tree, "");
     free(tree);
     kt_file_write(path, "aa", 2);
-    program.folder = "/no/such/directory";
+    program.dir = "/no/such/directory";
     program.file_count = 1;
     assert_int_equal(kn_scratch_fill(&scratch, root, &program, &tree, NULL), KILN_OK);
     assert_string_not_equal(tree, "");

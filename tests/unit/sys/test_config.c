@@ -96,7 +96,7 @@ static void strangers_files_are_refused(void **state)
 {
     (void)state;
     kn_config_file file;
-    char *folder = kt_tmpdir_create(), *path = kt_path(folder, "kiln.conf");
+    char *dir = kt_tmpdir_create(), *path = kt_path(dir, "kiln.conf");
     read_file(&file, path, true);
     assert_false(file.present);
     kt_file_write(path, "trust = any\n", 12);
@@ -138,7 +138,7 @@ static void strangers_files_are_refused(void **state)
     assert_true(file.trouble[0] != '\0' && file.text == NULL);
     free(large);
     free(path);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 int main(void)

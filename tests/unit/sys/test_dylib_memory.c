@@ -31,8 +31,8 @@ typedef struct object {
 static int make_object(void **state)
 {
     char command[1024];
-    char *folder = kt_tmpdir_create();
-    char *path = kt_path(folder, "answer.so");
+    char *dir = kt_tmpdir_create();
+    char *path = kt_path(dir, "answer.so");
     object *o = calloc(1, sizeof(*o));
     assert_non_null(o);
     (void)snprintf(command, sizeof(command),
@@ -46,7 +46,7 @@ static int make_object(void **state)
     o->data = kt_file_read(path, &o->size);
     assert_non_null(o->data);
     free(path);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     *state = o;
     return 0;
 }
@@ -95,17 +95,17 @@ static void no_descriptor_stays_open(void **state)
     kn_dylib_close(lib);
 }
 
-static void a_folder_serves_and_stays_empty(void **state)
+static void a_dir_serves_and_stays_empty(void **state)
 {
     const object *o = *state;
-    char *folder = kt_tmpdir_create();
-    const char *const folders[] = {"/no/such/folder", folder, NULL};
+    char *dir = kt_tmpdir_create();
+    const char *const dirs[] = {"/no/such/folder", dir, NULL};
     kn_dylib *lib = NULL;
-    assert_int_equal(kn_dylib_open_memory(o->data, o->size, folders, &lib, NULL), KILN_OK);
+    assert_int_equal(kn_dylib_open_memory(o->data, o->size, dirs, &lib, NULL), KILN_OK);
     assert_int_equal(call(lib), 42);
     kn_dylib_close(lib);
-    assert_int_equal(rmdir(folder), 0);
-    free(folder);
+    assert_int_equal(rmdir(dir), 0);
+    free(dir);
 }
 
 static void what_is_no_object_is_rejected(void **state)
@@ -125,11 +125,10 @@ static void what_is_no_object_is_rejected(void **state)
 static void nowhere_to_put_it_is_told(void **state)
 {
     const object *o = *state;
-    static const char *const folders[] = {"/no/such/folder", "relative", "/proc", NULL};
+    static const char *const dirs[] = {"/no/such/folder", "relative", "/proc", NULL};
     kn_dylib *lib = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    assert_int_equal(kn_dylib_open_memory(o->data, o->size, folders, &lib, &diag),
-                     KILN_E_UNAVAILABLE);
+    assert_int_equal(kn_dylib_open_memory(o->data, o->size, dirs, &lib, &diag), KILN_E_UNAVAILABLE);
     assert_non_null(strstr(diag.fix, "TMPDIR"));
     kiln_diag_clear(&diag);
 }
@@ -153,23 +152,23 @@ static void a_limit_on_the_size_of_files_is_told(void **state)
 }
 
 /* In a child with a mount of its own: 0 good, 77 no right to mount, else the number of the step. */
-static int in_noexec_folder(const object *o, const char *folder)
+static int in_noexec_dir(const object *o, const char *dir)
 {
-    const char *const folders[] = {folder, NULL};
+    const char *const dirs[] = {dir, NULL};
     kn_dylib *lib = NULL;
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", folder, "tmpfs", MS_NOEXEC | MS_NOSUID, NULL) != 0) {
+        mount("none", dir, "tmpfs", MS_NOEXEC | MS_NOSUID, NULL) != 0) {
         return 77;
     }
-    if (kn_dylib_open_memory(o->data, o->size, folders, &lib, NULL) != KILN_E_UNAVAILABLE) {
+    if (kn_dylib_open_memory(o->data, o->size, dirs, &lib, NULL) != KILN_E_UNAVAILABLE) {
         return 1;
     }
-    const char *const second[] = {folder, "/dev/shm", "/var/tmp", NULL};
+    const char *const second[] = {dir, "/dev/shm", "/var/tmp", NULL};
     if (kn_dylib_open_memory(o->data, o->size, second, &lib, NULL) != KILN_OK || call(lib) != 42) {
         return 2;
     }
     kn_dylib_close(lib);
-    if (setenv("TMPDIR", folder, 1) != 0 ||
+    if (setenv("TMPDIR", dir, 1) != 0 ||
         kn_dylib_open_memory(o->data, o->size, NULL, &lib, NULL) != KILN_OK || call(lib) != 42) {
         return 3;
     }
@@ -178,7 +177,7 @@ static int in_noexec_folder(const object *o, const char *folder)
 }
 
 /* FAILURES row 66. */
-static void a_noexec_temporary_folder_is_no_trouble(void **state)
+static void a_noexec_temporary_dir_is_no_trouble(void **state)
 {
     const object *o = *state;
     int status = 0;
@@ -186,14 +185,14 @@ static void a_noexec_temporary_folder_is_no_trouble(void **state)
         print_message("QEMU maps code to be read\n");
         skip();
     }
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        _exit(in_noexec_folder(o, folder));
+        _exit(in_noexec_dir(o, dir));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77) {
         print_message("no right to mount here\n");
@@ -207,11 +206,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_load_is_a_new_one),
         cmocka_unit_test(no_descriptor_stays_open),
-        cmocka_unit_test(a_folder_serves_and_stays_empty),
+        cmocka_unit_test(a_dir_serves_and_stays_empty),
         cmocka_unit_test(what_is_no_object_is_rejected),
         cmocka_unit_test(nowhere_to_put_it_is_told),
         cmocka_unit_test(a_limit_on_the_size_of_files_is_told),
-        cmocka_unit_test(a_noexec_temporary_folder_is_no_trouble),
+        cmocka_unit_test(a_noexec_temporary_dir_is_no_trouble),
     };
     return cmocka_run_group_tests(tests, make_object, free_object);
 }

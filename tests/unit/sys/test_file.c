@@ -65,34 +65,34 @@ static void a_file_is_read_behind_room_for_its_reader(void **state)
     free(path);
 }
 
-static void a_folder_held_open_stays_what_it_was(void **state)
+static void a_dir_held_open_stays_what_it_was(void **state)
 {
-    kn_held_folder *folder = NULL;
+    kn_held_dir *dir = NULL;
     char *memory = NULL;
     size_t at = 0, size = 0;
     char *here = kt_path(*state, "here"), *there = kt_path(*state, "there");
     char *file = kt_path(here, "a"), *moved = kt_path(there, "a");
-    assert_int_equal(kn_held_folder_open(here, &folder, NULL), KILN_MISS);
+    assert_int_equal(kn_held_dir_open(here, &dir, NULL), KILN_MISS);
     assert_int_equal(mkdir(here, 0700), 0);
     kt_file_write(file, "hello", 5);
-    assert_int_equal(kn_held_folder_open(file, &folder, NULL), KILN_MISS);
+    assert_int_equal(kn_held_dir_open(file, &dir, NULL), KILN_MISS);
     assert_int_equal(symlink(here, there), 0);
-    assert_int_not_equal(kn_held_folder_open(there, &folder, NULL), KILN_OK);
+    assert_int_not_equal(kn_held_dir_open(there, &dir, NULL), KILN_OK);
     assert_int_equal(unlink(there), 0);
-    assert_int_equal(kn_held_folder_open(here, &folder, NULL), KILN_OK);
+    assert_int_equal(kn_held_dir_open(here, &dir, NULL), KILN_OK);
     assert_int_equal(rename(here, there), 0);
     assert_int_equal(
-        kn_file_read_behind(folder, "a", 9, NULL, 8, (void **)&memory, &at, &size, NULL, NULL),
+        kn_file_read_behind(dir, "a", 9, NULL, 8, (void **)&memory, &at, &size, NULL, NULL),
         KILN_OK);
     assert_string_equal(memory + at, "hello");
     free(memory);
     assert_int_equal(unlink(moved), 0);
     assert_int_equal(rmdir(there), 0);
     assert_int_equal(
-        kn_file_read_behind(folder, "a", 9, NULL, 8, (void **)&memory, &at, &size, NULL, NULL),
+        kn_file_read_behind(dir, "a", 9, NULL, 8, (void **)&memory, &at, &size, NULL, NULL),
         KILN_MISS);
-    kn_held_folder_close(folder);
-    kn_held_folder_close(NULL);
+    kn_held_dir_close(dir);
+    kn_held_dir_close(NULL);
     free(here);
     free(there);
     free(file);
@@ -153,7 +153,7 @@ static void only_regular_files_within_the_limit_are_read(void **state)
     assert_int_equal(kn_file_stat(pipe, false, &facts, NULL), KILN_OK);
     assert_int_equal(facts.kind, KN_FILE_OTHER);
     assert_int_equal(kn_file_stat(*state, false, &facts, NULL), KILN_OK);
-    assert_int_equal(facts.kind, KN_FILE_FOLDER);
+    assert_int_equal(facts.kind, KN_FILE_DIR);
     kiln_diag_clear(&diag);
     free(path);
     free(link);
@@ -196,7 +196,7 @@ static void touch_changes_mtime_alone(void **state)
     free(path);
 }
 
-static void remove_takes_files_not_folders(void **state)
+static void remove_takes_files_not_dirs(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     char *path = kt_path(*state, "a");
@@ -272,12 +272,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_read_whole_with_its_facts),
         TEST(a_file_is_read_behind_room_for_its_reader),
-        TEST(a_folder_held_open_stays_what_it_was),
+        TEST(a_dir_held_open_stays_what_it_was),
         TEST(what_is_not_there_is_a_miss_without_words),
         TEST(only_regular_files_within_the_limit_are_read),
         TEST(S9_names_may_be_long_and_of_any_script),
         TEST(touch_changes_mtime_alone),
-        TEST(remove_takes_files_not_folders),
+        TEST(remove_takes_files_not_dirs),
         TEST(records_are_read_and_written_in_place),
         TEST(want_of_memory_is_said),
     };

@@ -89,14 +89,14 @@ static void a_parent_that_vanishes_is_made_again(void **state)
 {
     char *path = kt_path(*state, "a/b/c");
     kt_faultfs_set(*state, "mkdir:4:ENOENT"); /* c, a, then b while a is gone */
-    assert_int_equal(kn_file_make_folder(path, NULL), KILN_OK);
+    assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     assert_true(kt_file_exists(path));
     free(path);
     path = kt_path(*state, "x/y");
     kt_faultfs_set(*state, "mkdir:*:ENOENT"); /* and not for ever */
-    assert_int_equal(kn_file_make_folder(path, NULL), KILN_E_IO);
+    assert_int_equal(kn_file_make_dir(path, NULL), KILN_E_IO);
     kt_faultfs_set(*state, "mkdir:*:EROFS");
-    assert_int_equal(kn_file_make_folder(*state, NULL), KILN_OK); /* there already */
+    assert_int_equal(kn_file_make_dir(*state, NULL), KILN_OK); /* there already */
     free(path);
 }
 
@@ -107,21 +107,21 @@ static kiln_status count_names(void *user, const char *name)
     return KILN_OK;
 }
 
-static void S4_folders_that_cannot_be_read_are_said(void **state)
+static void S4_dirs_that_cannot_be_read_are_said(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_file_facts facts;
     int count = 0;
     char *path = kt_path(*state, "a");
-    assert_int_equal(kn_file_make_folder(path, NULL), KILN_OK);
+    assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     kt_faultfs_set(*state, "open:1:EACCES;open:2:ESTALE;rmdir:1:EACCES");
     assert_int_equal(kn_file_list(path, count_names, &count, &diag), KILN_E_IO);
     assert_int_equal(diag.vendor_code, EACCES);
     assert_int_equal(kn_file_list(path, count_names, &count, &diag), KILN_MISS);
     assert_int_equal(kn_file_list(path, count_names, &count, &diag), KILN_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(kn_file_remove_folder(path), KILN_E_IO);
-    assert_int_equal(kn_file_remove_folder(path), KILN_OK);
+    assert_int_equal(kn_file_remove_dir(path), KILN_E_IO);
+    assert_int_equal(kn_file_remove_dir(path), KILN_OK);
     assert_int_equal(symlink("a", path), 0); /* a loop */
     assert_int_equal(kn_file_stat(path, true, &facts, &diag), KILN_E_IO);
     assert_int_equal(diag.vendor_code, ELOOP);
@@ -172,7 +172,7 @@ int main(void)
         TEST(C2_a_stale_handle_is_a_miss),
         TEST(records_survive_short_transfers),
         TEST(a_parent_that_vanishes_is_made_again),
-        TEST(S4_folders_that_cannot_be_read_are_said),
+        TEST(S4_dirs_that_cannot_be_read_are_said),
         TEST(a_file_system_without_locks_is_unsupported),
     };
     if (!kt_faultfs_available()) {

@@ -19,7 +19,7 @@ static void join_puts_one_separator(void **state)
     }
 }
 
-static void folder_and_name_take_apart(void **state)
+static void dir_and_name_take_apart(void **state)
 {
     static const char *const rows[][3] = {
         {"a/b", "a", "b"}, {"/a/b/c", "/a/b", "c"}, {"a", ".", "a"},
@@ -27,10 +27,10 @@ static void folder_and_name_take_apart(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char *folder = kn_path_folder(rows[i][0]);
-        assert_string_equal(folder, rows[i][1]);
+        char *dir = kn_path_dir(rows[i][0]);
+        assert_string_equal(dir, rows[i][1]);
         assert_string_equal(kn_path_name(rows[i][0]), rows[i][2]);
-        free(folder);
+        free(dir);
     }
 #ifdef _WIN32
     assert_true(kn_path_is_absolute("C:/a"));
@@ -52,9 +52,9 @@ static void want_of_memory_gives_null(void **state)
     (void)state;
     kt_failalloc_arm(1, true);
     assert_null(kn_path_join("a", "b"));
-    assert_null(kn_path_folder("a/b"));
-    assert_null(kn_path_folder("/"));
-    assert_null(kn_path_folder("a"));
+    assert_null(kn_path_dir("a/b"));
+    assert_null(kn_path_dir("/"));
+    assert_null(kn_path_dir("a"));
     kt_failalloc_disarm();
 }
 
@@ -62,7 +62,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(join_puts_one_separator),
-        cmocka_unit_test(folder_and_name_take_apart),
+        cmocka_unit_test(dir_and_name_take_apart),
         cmocka_unit_test(want_of_memory_gives_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static void a_relative_cache_dir_is_an_error(void **state)
     kiln_diag_clear(&diag);
 }
 
-static void S4_without_a_home_the_registered_or_the_temporary_folder_serves(void **state)
+static void S4_without_a_home_the_registered_or_the_temporary_dir_serves(void **state)
 {
     char expected[4096];
     struct stat facts;
@@ -249,13 +249,13 @@ static void other_places_are_found(void **state)
 static void programs_are_found_on_the_path_alone(void **state)
 {
     char *tool = kt_path(*state, "kiln-test-tool");
-    char *folder = kt_path(*state, "kiln-test-folder");
+    char *dir = kt_path(*state, "kiln-test-folder");
     char *plain = kt_path(*state, "kiln-test-plain");
     char list[4096];
     kt_file_write(tool, "#!/bin/sh\n", 10);
     kt_file_write(plain, "", 0);
     assert_int_equal(chmod(tool, 0700), 0);
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
     char saved[4096];
     const char *before = getenv("PATH");
     (void)snprintf(saved, sizeof saved, "%s", before != NULL ? before : "/usr/bin:/bin");
@@ -277,7 +277,7 @@ static void programs_are_found_on_the_path_alone(void **state)
     assert_int_equal(chdir("/"), 0);
     (void)setenv("PATH", saved, 1);
     free(tool);
-    free(folder);
+    free(dir);
     free(plain);
 }
 
@@ -354,7 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_root_follows_the_order_of_variables),
         TEST(a_relative_cache_dir_is_an_error),
-        TEST(S4_without_a_home_the_registered_or_the_temporary_folder_serves),
+        TEST(S4_without_a_home_the_registered_or_the_temporary_dir_serves),
         TEST(S8_root_leaves_the_home_of_a_user_alone),
         TEST(the_root_is_made_private),
         TEST(S6_a_root_that_others_can_write_to_is_refused),

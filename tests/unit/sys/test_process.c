@@ -111,7 +111,7 @@ static void what_cannot_start_is_unavailable(void **state)
     assert_int_equal(r.exit_code, -1);
     if (!kn_test_is_emulated()) { /* QEMU forks for vfork(2): the child's error gets lost */
         assert_int_equal(
-            kn_process_run(&(kn_process_request){.argv = sh, .folder = "/nowhere"}, &r, &diag),
+            kn_process_run(&(kn_process_request){.argv = sh, .dir = "/nowhere"}, &r, &diag),
             KILN_E_UNAVAILABLE);
     }
     kiln_diag_clear(&diag);
@@ -264,7 +264,7 @@ static void no_descriptor_but_three_is_inherited(void **state)
     (void)close(high);
 }
 
-static void signals_folder_group_and_environment_are_set(void **state)
+static void signals_dir_group_and_environment_are_set(void **state)
 {
     static const char *const extra[] = {"KT_ONE=1 = one", "KT_TWO=new", NULL};
     sigset_t all;
@@ -280,7 +280,7 @@ static void signals_folder_group_and_environment_are_set(void **state)
                   "sed -n 's/^Sig\\(Blk\\|Ign\\).*\\(......\\)$/\\1 \\2/p' /proc/self/status; "
                   "test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) -eq $$ && "
                   "echo leader",
-                  (kn_process_request){.environment = extra, .folder = "/usr"});
+                  (kn_process_request){.environment = extra, .dir = "/usr"});
     (void)signal(SIGINT, before);
     assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
     assert_string_equal(r.out, "1 = one|new|kept\n1\n/usr\nBlk 000000\n"
@@ -536,7 +536,7 @@ int main(void)
         cmocka_unit_test(P2_a_child_that_never_stops_writing_is_limited),
         cmocka_unit_test(a_descendant_that_keeps_the_pipes_is_not_waited_for),
         cmocka_unit_test(no_descriptor_but_three_is_inherited),
-        cmocka_unit_test(signals_folder_group_and_environment_are_set),
+        cmocka_unit_test(signals_dir_group_and_environment_are_set),
         cmocka_unit_test(closed_standard_descriptors_do_no_harm),
         cmocka_unit_test(a_program_that_ignores_children_is_told),
         cmocka_unit_test(want_of_memory_leaves_no_child_and_no_descriptor),

@@ -334,28 +334,28 @@ static void C2_a_refusal_that_passes_is_tried_again(void **state)
     assert_published(p, "text");
 }
 
-static void folders_removed_meanwhile_are_made_again(void **state)
+static void dirs_removed_meanwhile_are_made_again(void **state)
 {
     const place *p = *state;
     kn_publish publish;
-    char *folder = kn_path_folder(p->final_path);
+    char *dir = kn_path_dir(p->final_path);
     assert_int_equal(kn_publish_begin(&publish, p->tmp, p->final_path, NULL), KILN_OK);
-    assert_int_equal(kn_file_make_folder(folder, NULL), KILN_OK);
-    assert_int_equal(kn_file_remove_folder(folder), KILN_OK);
+    assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
+    assert_int_equal(kn_file_remove_dir(dir), KILN_OK);
     kn_publish_write(&publish, "text", 4);
     assert_int_equal(kn_publish_commit(&publish, false, NULL), KILN_OK);
     assert_published(p, "text");
-    assert_int_equal(kn_file_remove_folder(p->tmp), KILN_OK);
+    assert_int_equal(kn_file_remove_dir(p->tmp), KILN_OK);
     assert_int_equal(publish_text(p, "more", false, NULL), KILN_OK);
     assert_published(p, "more");
-    free(folder);
+    free(dir);
 }
 
-static void a_folder_in_the_way_is_an_error(void **state)
+static void a_dir_in_the_way_is_an_error(void **state)
 {
     const place *p = *state;
     kiln_diag diag = KILN_DIAG_INIT;
-    assert_int_equal(kn_file_make_folder(p->final_path, NULL), KILN_OK);
+    assert_int_equal(kn_file_make_dir(p->final_path, NULL), KILN_OK);
     assert_int_equal(publish_text(p, "text", false, &diag), KILN_E_IO);
     assert_int_equal(diag.vendor_code, EISDIR);
     assert_nothing_left(p);
@@ -386,8 +386,8 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest plain[] = {
         TEST(a_file_appears_whole_and_private), TEST(an_abort_leaves_nothing),
-        TEST(C1_writers_of_one_file_never_mix), TEST(folders_removed_meanwhile_are_made_again),
-        TEST(a_folder_in_the_way_is_an_error),  TEST(want_of_memory_leaves_nothing),
+        TEST(C1_writers_of_one_file_never_mix), TEST(dirs_removed_meanwhile_are_made_again),
+        TEST(a_dir_in_the_way_is_an_error),     TEST(want_of_memory_leaves_nothing),
     };
     const struct CMUnitTest faulty[] = {
         TEST(S4_what_cannot_be_written_is_said_and_leaves_nothing),

@@ -137,13 +137,13 @@ static void affinity_bounds_the_processors(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
-static void put(const char *root, const char *folder, const char *name, const char *text)
+static void put(const char *root, const char *dir, const char *name, const char *text)
 {
     char path[512];
     char command[600];
-    (void)snprintf(command, sizeof command, "mkdir -p '%s/%s'", root, folder);
+    (void)snprintf(command, sizeof command, "mkdir -p '%s/%s'", root, dir);
     assert_int_equal(system(command), 0);
-    (void)snprintf(path, sizeof path, "%s/%s/%s", root, folder, name);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", root, dir, name);
     kt_file_write(path, text, strlen(text));
 }
 

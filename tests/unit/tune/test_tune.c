@@ -272,10 +272,10 @@ static void a_changed_header_makes_it_stale(void **state)
 {
     bench b;
     rig *r = *state;
-    char *header = kt_path(r->folder, "one.fake");
+    char *header = kt_path(r->dir, "one.fake");
     kt_file_write(header, "#define ONE 1\n", 14);
     char text[256];
-    const char *dirs[] = {r->folder};
+    const char *dirs[] = {r->dir};
     (void)snprintf(text, sizeof(text), "#include \"one.fake\"\n%s", unrolled_text);
     for (int pass = 0; pass < 2; pass++) {
         bench_open(&b, state);
@@ -305,7 +305,7 @@ static void a_variant_that_no_longer_builds_gives_way(void **state)
 {
     bench b;
     tune_and_close(&b, state);
-    char *cache = kt_path(((rig *)*state)->folder, "cache");
+    char *cache = kt_path(((rig *)*state)->dir, "cache");
     bench_open(&b, state);
     bench_add_usual(&b);
     /* The choice stays, the programs go: the driver refuses what it compiled before. */
@@ -345,7 +345,7 @@ static void packs_carry_it(void **state)
 {
     bench b;
     rig *r = *state;
-    char *path = kt_path(r->folder, "a.kpack");
+    char *path = kt_path(r->dir, "a.kpack");
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     bench_open(&b, state);

@@ -9,7 +9,7 @@
 #define AT_ONCE 8u
 
 typedef struct asking {
-    const char *folder;
+    const char *dir;
     char *const *lists; /* of directories for headers: CPU_SEARCH_LISTS, each may be NULL */
     cpu_ask *ask;
     kn_thread *thread; /* NULL: the caller asks */
@@ -26,18 +26,16 @@ static void run_ask(void *user)
         }
     }
     environment[count] = a->ask->variable;
-    const kn_process_request request = {.argv = a->ask->argv,
-                                        .environment = environment,
-                                        .folder = a->folder,
-                                        .limit_ns = ASK_LIMIT_NS};
+    const kn_process_request request = {
+        .argv = a->ask->argv, .environment = environment, .dir = a->dir, .limit_ns = ASK_LIMIT_NS};
     a->ask->status = kn_process_run(&request, &a->ask->result, a->ask->diag);
 }
 
-static void ask_some(const char *folder, char *const *lists, cpu_ask *asks, size_t count)
+static void ask_some(const char *dir, char *const *lists, cpu_ask *asks, size_t count)
 {
     asking askings[AT_ONCE];
     for (size_t i = count; i-- > 0;) {
-        askings[i] = (asking){.folder = folder, .lists = lists, .ask = &asks[i]};
+        askings[i] = (asking){.dir = dir, .lists = lists, .ask = &asks[i]};
         if (i == 0 || kn_thread_start(run_ask, &askings[i], &askings[i].thread, NULL) != KILN_OK) {
             askings[i].thread = NULL;
             run_ask(&askings[i]);
@@ -50,7 +48,7 @@ static void ask_some(const char *folder, char *const *lists, cpu_ask *asks, size
     }
 }
 
-void kn_cpu_ask_together(const char *folder, cpu_ask *asks, size_t count)
+void kn_cpu_ask_together(const char *dir, cpu_ask *asks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         asks[i].status = KILN_E_UNAVAILABLE;
@@ -59,7 +57,7 @@ void kn_cpu_ask_together(const char *folder, cpu_ask *asks, size_t count)
     char *lists[CPU_SEARCH_LISTS];
     const kiln_status status = kn_cpu_search_lists(lists);
     for (size_t i = 0; status == KILN_OK && i < count; i += AT_ONCE) {
-        ask_some(folder, lists, asks + i, count - i < AT_ONCE ? count - i : AT_ONCE);
+        ask_some(dir, lists, asks + i, count - i < AT_ONCE ? count - i : AT_ONCE);
     }
     kn_cpu_search_lists_free(lists);
 }

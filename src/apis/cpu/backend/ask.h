@@ -14,8 +14,8 @@ typedef struct cpu_ask {
     kn_process_result result; /* filled */
 } cpu_ask;
 
-/* Asks all of them at once, as far as threads can be started; in English, in `folder`. */
-void kn_cpu_ask_together(const char *folder, cpu_ask *asks, size_t count);
+/* Asks all of them at once, as far as threads can be started; in English, in `directory`. */
+void kn_cpu_ask_together(const char *dir, cpu_ask *asks, size_t count);
 /* NULL-safe. */
 void kn_cpu_asks_deinit(cpu_ask *asks, size_t count);
 

@@ -25,7 +25,7 @@ typedef struct job {
     const cpu_target *target;
     const kiln_source *source;
     const cpu_toolchain *toolchain;
-    char *folder;        /* private, temporary */
+    char *dir;           /* private, temporary */
     char *source_path;   /* directory/source/kernel.c */
     char *headers;       /* directory/headers */
     char *own;           /* directory/kiln: the kernel header */
@@ -60,8 +60,8 @@ static kiln_status write_source(job *j, kiln_diag *diag)
     if (!kn_strbuf_ok(&text)) {
         status = kn_no_memory(diag, compiling);
     } else {
-        status = kn_cpu_workdir_write(j->folder, "source/kernel.c", kn_strbuf_text(&text),
-                                      text.length, &j->source_path, diag);
+        status = kn_cpu_workdir_write(j->dir, "source/kernel.c", kn_strbuf_text(&text), text.length,
+                                      &j->source_path, diag);
     }
     kn_strbuf_deinit(&text);
     return status;
@@ -69,13 +69,13 @@ static kiln_status write_source(job *j, kiln_diag *diag)
 
 static kiln_status write_inputs(job *j, kiln_diag *diag)
 {
-    kiln_status status = kn_cpu_workdir_create(&j->folder, diag);
+    kiln_status status = kn_cpu_workdir_create(&j->dir, diag);
     if (status != KILN_OK) {
         return status;
     }
-    j->headers = kn_path_join(j->folder, "headers");
-    j->own = kn_path_join(j->folder, "kiln");
-    j->object_path = kn_path_join(j->folder, "kernel.so");
+    j->headers = kn_path_join(j->dir, "headers");
+    j->own = kn_path_join(j->dir, "kiln");
+    j->object_path = kn_path_join(j->dir, "kernel.so");
     if (j->headers == NULL || j->own == NULL || j->object_path == NULL) {
         return kn_no_memory(diag, compiling);
     }
@@ -101,11 +101,11 @@ static void add_argument(job *j, const char *prefix, const char *text)
 }
 
 /* No directory of this machine stays in the object, not even through __FILE__. */
-static void add_mapping(job *j, const char *folder)
+static void add_mapping(job *j, const char *dir)
 {
-    if (folder[0] != '\0' && strchr(folder, '=') == NULL) {
-        kn_strbuf_printf(&j->arguments, "-ffile-prefix-map=%s%s=", folder,
-                         kn_text_ends(folder, "/") ? "" : "/");
+    if (dir[0] != '\0' && strchr(dir, '=') == NULL) {
+        kn_strbuf_printf(&j->arguments, "-ffile-prefix-map=%s%s=", dir,
+                         kn_text_ends(dir, "/") ? "" : "/");
         kn_strbuf_append_char(&j->arguments, '\0');
     }
 }
@@ -135,11 +135,11 @@ static void add_current_mapping(job *j, const char *current)
 }
 
 /* What of `current` is below the directory, with a separator in front; NULL: it is not below it. */
-static const char *rest_below(const char *current, const char *folder)
+static const char *rest_below(const char *current, const char *dir)
 {
-    size_t length = strlen(folder);
-    length -= length > 0 && folder[length - 1] == '/';
-    return current != NULL && length > 0 && strncmp(current, folder, length) == 0 &&
+    size_t length = strlen(dir);
+    length -= length > 0 && dir[length - 1] == '/';
+    return current != NULL && length > 0 && strncmp(current, dir, length) == 0 &&
                    current[length] == '/' && current[length + 1] != '\0'
                ? current + length
                : NULL;
@@ -151,26 +151,26 @@ typedef enum mapping_turn {
     OTHERS,
 } mapping_turn;
 
-static void add_mapping_in_turn(job *j, const char *folder, const char *current, mapping_turn turn)
+static void add_mapping_in_turn(job *j, const char *dir, const char *current, mapping_turn turn)
 {
-    const char *rest = rest_below(current, folder);
+    const char *rest = rest_below(current, dir);
     if (rest == NULL) {
         if (turn == OTHERS) {
-            add_mapping(j, folder);
+            add_mapping(j, dir);
         }
     } else if (turn == BEFORE_CURRENT) {
-        add_mapping(j, folder);
+        add_mapping(j, dir);
     } else if (turn == AFTER_CURRENT && strchr(current, '=') == NULL) {
         kn_strbuf_printf(&j->arguments, "-ffile-prefix-map=%s/=%s/", current, rest + 1);
         kn_strbuf_append_char(&j->arguments, '\0');
     }
 }
 
-static void add_mappings_in_turn(job *j, const char *folder, const char *current, mapping_turn turn)
+static void add_mappings_in_turn(job *j, const char *dir, const char *current, mapping_turn turn)
 {
-    const char *const own[] = {j->folder, j->headers, j->own};
-    if (strcmp(folder, ".") != 0) {
-        add_mapping_in_turn(j, folder, current, turn);
+    const char *const own[] = {j->dir, j->headers, j->own};
+    if (strcmp(dir, ".") != 0) {
+        add_mapping_in_turn(j, dir, current, turn);
     }
     for (size_t i = 0; i < j->source->include_dir_count; i++) {
         add_mapping_in_turn(j, j->source->include_dirs[i], current, turn);
@@ -184,17 +184,17 @@ static bool add_mappings(job *j)
 {
     const bool debug = keeps_symbols(j->source);
     char *current = debug ? kn_path_resolve(".") : NULL;
-    char *folder = kn_path_folder(name_of(j->source));
-    const bool ok = folder != NULL && (!debug || current != NULL);
+    char *dir = kn_path_dir(name_of(j->source));
+    const bool ok = dir != NULL && (!debug || current != NULL);
     if (ok && debug) {
-        add_mappings_in_turn(j, folder, current, BEFORE_CURRENT);
+        add_mappings_in_turn(j, dir, current, BEFORE_CURRENT);
         add_current_mapping(j, current);
-        add_mappings_in_turn(j, folder, current, AFTER_CURRENT);
+        add_mappings_in_turn(j, dir, current, AFTER_CURRENT);
     }
     if (ok) {
-        add_mappings_in_turn(j, folder, current, OTHERS);
+        add_mappings_in_turn(j, dir, current, OTHERS);
     }
-    free(folder);
+    free(dir);
     free(current);
     return ok;
 }
@@ -261,7 +261,7 @@ static kiln_status make_arguments(job *j, kiln_diag *diag)
 /* Messages name the user's files, not ours: drops the temporary directories from the log. */
 static char *clean_log(const job *j, const kn_process_result *result, size_t *out_length)
 {
-    const char *const own[] = {j->headers, j->own, j->folder};
+    const char *const own[] = {j->headers, j->own, j->dir};
     kn_strbuf log;
     kn_strbuf_init(&log, LOG_LIMIT);
     for (const char *at = result->err; at != NULL && *at != '\0';) {
@@ -400,11 +400,11 @@ static kiln_status run_compiler(job *j, kiln_artifact *artifact, kiln_diag *diag
     kiln_status status = KILN_OK;
 
     kn_strbuf_init(&temporary, 0);
-    kn_strbuf_printf(&temporary, "TMPDIR=%s", j->folder);
+    kn_strbuf_printf(&temporary, "TMPDIR=%s", j->dir);
     /* "TMP" is Windows' name for it. */
     const char *const tmp = kn_strbuf_text(&temporary);
     kn_strbuf_init(&tmp_too, 0);
-    kn_strbuf_printf(&tmp_too, "TMP=%s", j->folder);
+    kn_strbuf_printf(&tmp_too, "TMP=%s", j->dir);
     const char *const environment[] = {"LC_ALL=C", "LANGUAGE=C", tmp, kn_strbuf_text(&tmp_too),
                                        NULL};
     const kn_process_request request = {.argv = j->argv,
@@ -465,7 +465,7 @@ kiln_status kn_cpu_compile(void *instance, const kiln_compile_request *request,
     if (status == KILN_OK) {
         status = run_compiler(&j, artifact, diag);
     }
-    kn_cpu_workdir_remove(j.folder);
+    kn_cpu_workdir_remove(j.dir);
     free(j.source_path);
     free(j.headers);
     free(j.own);

@@ -117,7 +117,7 @@ static const char *system_include_dir(void *instance, const kiln_target *target,
     if (toolchain == NULL && kn_cpu_toolchain_get(&cpu->tools, &toolchain, NULL) != KILN_OK) {
         return NULL;
     }
-    return index < toolchain->folder_count ? toolchain->folders[index] : NULL;
+    return index < toolchain->dir_count ? toolchain->dirs[index] : NULL;
 }
 
 static bool ships_header(void *instance, const kiln_target *target, const char *name)

@@ -60,7 +60,7 @@ static const char *find_dir_reason(const kiln_source *source)
         }
         free(path);
         if (kn_file_stat(source->include_dirs[i], true, &facts, NULL) == KILN_OK &&
-            facts.kind != KN_FILE_FOLDER) {
+            facts.kind != KN_FILE_DIR) {
             reason = "an include directory is a file, which clang may take for a header map";
         }
     }
@@ -96,9 +96,9 @@ static const char *find_relative_reason(void)
     const char *list = kn_env_get("COMPILER_PATH");
     for (; list != NULL && *list != '\0'; list += strcspn(list, KN_PATH_LIST_SEPARATOR) + 1) {
         const size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
-        char *folder = kn_text_copy_n(list, length);
-        const bool absolute = folder != NULL && kn_path_is_absolute(folder);
-        free(folder);
+        char *dir = kn_text_copy_n(list, length);
+        const bool absolute = dir != NULL && kn_path_is_absolute(dir);
+        free(dir);
         if (!absolute) {
             return "COMPILER_PATH has a directory that is not absolute";
         }
@@ -124,14 +124,14 @@ static const char *find_specs_reason(void)
     const char *reason = NULL;
     while (list != NULL && *list != '\0' && reason == NULL) {
         const size_t length = strcspn(list, ":");
-        char *folder = kn_text_copy_n(length > 0 ? list : ".", length > 0 ? length : 1);
-        char *path = folder != NULL ? kn_path_join(folder, "specs") : NULL;
+        char *dir = kn_text_copy_n(length > 0 ? list : ".", length > 0 ? length : 1);
+        char *path = dir != NULL ? kn_path_join(dir, "specs") : NULL;
         kn_file_facts facts;
         if (path == NULL || kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
             reason = "a directory of LIBRARY_PATH has a file specs, which gcc reads";
         }
         free(path);
-        free(folder);
+        free(dir);
         list += length + (list[length] == ':');
     }
     return reason;

@@ -65,13 +65,13 @@ bool kn_cpu_libraries_take(cpu_toolchain *toolchain, cpu_ask *ask)
     return ok;
 }
 
-bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *folder)
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir)
 {
     cpu_ask ask;
     if (!kn_cpu_libraries_question(path, &ask)) {
         return true;
     }
-    kn_cpu_ask_together(folder, &ask, 1);
+    kn_cpu_ask_together(dir, &ask, 1);
     const bool ok = kn_cpu_libraries_take(toolchain, &ask);
     kn_cpu_asks_deinit(&ask, 1);
     return ok;

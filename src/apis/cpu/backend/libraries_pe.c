@@ -25,9 +25,9 @@ static bool is_regular_file(const char *path)
 /* malloc'ed; NULL: not there. */
 static char *find_next_to(const char *program, const char *name)
 {
-    char *folder = kn_path_folder(program);
-    char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
-    free(folder);
+    char *dir = kn_path_dir(program);
+    char *path = dir != NULL ? kn_path_join(dir, name) : NULL;
+    free(dir);
     if (!is_regular_file(path)) {
         free(path);
         return NULL;
@@ -44,10 +44,9 @@ static char *find_library(const cpu_toolchain *toolchain, const char *program, c
     const char *list = found == NULL ? kn_env_get("PATH") : NULL;
     while (found == NULL && list != NULL && *list != '\0') {
         const size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
-        char *folder = kn_text_copy_n(list, length);
-        char *path =
-            folder != NULL && kn_path_is_absolute(folder) ? kn_path_join(folder, name) : NULL;
-        free(folder);
+        char *dir = kn_text_copy_n(list, length);
+        char *path = dir != NULL && kn_path_is_absolute(dir) ? kn_path_join(dir, name) : NULL;
+        free(dir);
         if (is_regular_file(path)) {
             return path;
         }
@@ -61,14 +60,14 @@ static char *find_library(const cpu_toolchain *toolchain, const char *program, c
 static bool lies_in_system32(const char *path)
 {
     static const char name[] = "system32";
-    char *folder = kn_path_folder(path);
-    const char *last = folder != NULL ? kn_path_name(folder) : "";
+    char *dir = kn_path_dir(path);
+    const char *last = dir != NULL ? kn_path_name(dir) : "";
     const bool is_it = strcasecmp(last, name) == 0;
-    free(folder);
+    free(dir);
     return is_it;
 }
 
-bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *folder)
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir)
 {
     void *data = NULL;
     size_t size = 0;
@@ -86,7 +85,7 @@ bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char
         if (library != NULL && !lies_in_system32(library)) {
             ok = kn_cpu_toolchain_add(toolchain, name, library, false, &dynamic) &&
                  (toolchain->tool_count == before || !dynamic ||
-                  kn_cpu_libraries_add(toolchain, library, folder));
+                  kn_cpu_libraries_add(toolchain, library, dir));
         }
         free(library);
     }

@@ -14,7 +14,7 @@ static const char *const specs[] = {"specs"};
 /* clang 16 and later; those with a triple in front are found by the one that clang names. */
 static const char *const configuration[] = {"clang.cfg"};
 
-enum { PLACES_MAX = CPU_FOLDER_LIMIT, NAMES_MAX = 8 };
+enum { PLACES_MAX = CPU_DIR_LIMIT, NAMES_MAX = 8 };
 
 typedef struct places {
     cpu_toolchain *toolchain;
@@ -56,17 +56,17 @@ bool kn_cpu_toolchain_miss(cpu_toolchain *toolchain, const char *path)
 }
 
 /* The first part of a path that is not there is what is missing; several directories share it. */
-static bool miss_folder(places *p, char *folder)
+static bool miss_dir(places *p, char *dir)
 {
     kn_file_facts facts;
-    for (char *at = folder + 1;; at++) {
+    for (char *at = dir + 1;; at++) {
         const char c = *at;
         if (c != '/' && c != '\0') {
             continue;
         }
         *at = '\0';
-        const bool missing = kn_file_stat(folder, true, &facts, NULL) != KILN_OK;
-        const bool ok = !missing || kn_cpu_toolchain_miss(p->toolchain, folder);
+        const bool missing = kn_file_stat(dir, true, &facts, NULL) != KILN_OK;
+        const bool ok = !missing || kn_cpu_toolchain_miss(p->toolchain, dir);
         *at = c;
         if (missing || c == '\0') {
             return ok;
@@ -74,12 +74,12 @@ static bool miss_folder(places *p, char *folder)
     }
 }
 
-static bool miss_names(places *p, const char *folder)
+static bool miss_names(places *p, const char *dir)
 {
     bool ok = true;
     for (size_t i = 0; i < p->name_count && ok; i++) {
         kn_file_facts facts;
-        char *path = p->found[i] ? NULL : kn_path_join(folder, p->names[i]);
+        char *path = p->found[i] ? NULL : kn_path_join(dir, p->names[i]);
         ok = p->found[i] || path != NULL;
         if (path != NULL && kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
             p->found[i] = true;
@@ -92,7 +92,7 @@ static bool miss_names(places *p, const char *folder)
 }
 
 /* Takes `resolved`. */
-static bool is_new_folder(places *p, char *resolved)
+static bool is_new_dir(places *p, char *resolved)
 {
     for (size_t i = 0; i < p->seen_count; i++) {
         if (strcmp(p->seen[i], resolved) == 0) {
@@ -108,19 +108,19 @@ static bool is_new_folder(places *p, char *resolved)
     return true;
 }
 
-static bool watch_folder(places *p, const char *given, size_t length)
+static bool watch_dir(places *p, const char *given, size_t length)
 {
-    char *folder = kn_text_copy_n(given, length);
-    char *resolved = folder != NULL ? kn_path_resolve(folder) : NULL;
-    bool ok = folder != NULL;
+    char *dir = kn_text_copy_n(given, length);
+    char *resolved = dir != NULL ? kn_path_resolve(dir) : NULL;
+    bool ok = dir != NULL;
     if (ok && resolved == NULL) {
-        ok = !kn_path_is_absolute(folder) || miss_folder(p, folder);
+        ok = !kn_path_is_absolute(dir) || miss_dir(p, dir);
     } else if (ok) {
         char *at = kn_text_copy(resolved);
-        ok = at != NULL && (!is_new_folder(p, resolved) || miss_names(p, at));
+        ok = at != NULL && (!is_new_dir(p, resolved) || miss_names(p, at));
         free(at);
     }
-    free(folder);
+    free(dir);
     return ok;
 }
 
@@ -129,7 +129,7 @@ static bool watch_list(places *p, const char *list)
     bool ok = true;
     while (ok && list != NULL && *list != '\0') {
         const size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
-        ok = length == 0 || watch_folder(p, list, length);
+        ok = length == 0 || watch_dir(p, list, length);
         list += length + (list[length] != '\0');
     }
     return ok;
@@ -160,12 +160,11 @@ bool kn_cpu_places_watch_driver(cpu_toolchain *toolchain, const char *driver)
 {
     places p;
     char *resolved = kn_path_resolve(driver);
-    char *folder = resolved != NULL ? kn_path_folder(resolved) : NULL;
+    char *dir = resolved != NULL ? kn_path_dir(resolved) : NULL;
     places_init(&p, toolchain, configuration, sizeof(configuration) / sizeof(configuration[0]));
-    const bool ok =
-        folder != NULL && watch_folder(&p, folder, strlen(folder)) && watch_list(&p, "/etc/clang");
+    const bool ok = dir != NULL && watch_dir(&p, dir, strlen(dir)) && watch_list(&p, "/etc/clang");
     places_deinit(&p);
-    free(folder);
+    free(dir);
     free(resolved);
     return ok;
 }

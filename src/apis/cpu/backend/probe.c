@@ -24,7 +24,7 @@ typedef struct load {
 typedef struct question {
     const char *compiler;
     cpu_toolchain *toolchain;
-    char *folder;             /* where the children run: programs may leave files */
+    char *dir;                /* where the children run: programs may leave files */
     char *programs[PROGRAMS]; /* what the compiler calls them by, malloc'ed; NULL: no answer */
     load loads[PROGRAMS];
     bool named; /* the file that was started says of itself that it is the compiler */
@@ -52,9 +52,9 @@ static void trim_line(char *line)
     }
 }
 
-static bool add_folder(char **list, size_t *count, const char *path)
+static bool add_dir(char **list, size_t *count, const char *path)
 {
-    if (*count == CPU_FOLDER_LIMIT) {
+    if (*count == CPU_DIR_LIMIT) {
         return false;
     }
     list[*count] = kn_text_copy(path);
@@ -163,7 +163,7 @@ static bool read_answer(question *q, char *text)
             ended = true;
         } else if (listing && line[0] == ' ') {
             if (!kn_path_is_absolute(line + 1) ||
-                !add_folder(q->toolchain->folders, &q->toolchain->folder_count, line + 1)) {
+                !add_dir(q->toolchain->dirs, &q->toolchain->dir_count, line + 1)) {
                 return false;
             }
         } else if (!read_fact(q, line)) {
@@ -184,7 +184,7 @@ static bool add_libraries(question *q, const cpu_tool *tool)
             return kn_cpu_libraries_take(q->toolchain, &asked->ask);
         }
     }
-    return kn_cpu_libraries_add(q->toolchain, tool->path, q->folder);
+    return kn_cpu_libraries_add(q->toolchain, tool->path, q->dir);
 }
 
 static bool add_file(question *q, const char *name, const char *path, bool on_path)
@@ -255,7 +255,7 @@ static bool find_cc1(question *q)
         return true;
     }
     ask_for_program(q, CC1, option, &ask);
-    kn_cpu_ask_together(q->folder, &ask, 1);
+    kn_cpu_ask_together(q->dir, &ask, 1);
     const bool ok = take_program(q, CC1, &ask);
     kn_cpu_asks_deinit(&ask, 1);
     return ok;
@@ -280,7 +280,7 @@ static void ask_for_libraries(question *q)
             free(path);
         }
     }
-    kn_cpu_ask_together(q->folder, asks, count);
+    kn_cpu_ask_together(q->dir, asks, count);
     for (size_t i = 0; i < count; i++) {
         q->loads[whose[i]].ask = asks[i];
     }
@@ -307,7 +307,7 @@ static void question_deinit(question *q)
         free(q->loads[i].path);
         free(q->programs[i]);
     }
-    kn_cpu_workdir_remove(q->folder);
+    kn_cpu_workdir_remove(q->dir);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -359,7 +359,7 @@ static kiln_status ask_compiler(question *q, bool driver_is_dynamic, kiln_diag *
     }
     const bool loads = driver_is_dynamic && kn_cpu_libraries_question(q->compiler, &asks[DRIVER]);
     const size_t count = loads ? ASKS : DRIVER;
-    kn_cpu_ask_together(q->folder, asks, count);
+    kn_cpu_ask_together(q->dir, asks, count);
     kiln_status status = asks[VERSION].status;
     if (status == KILN_OK) {
         q->lost = loads && asks[DRIVER].result.lost;
@@ -380,7 +380,7 @@ kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, k
 {
     question q = {.compiler = path, .toolchain = toolchain};
     bool dynamic = false;
-    kiln_status status = kn_cpu_workdir_create(&q.folder, diag);
+    kiln_status status = kn_cpu_workdir_create(&q.dir, diag);
     if (status != KILN_OK) {
         return status;
     }

@@ -118,8 +118,8 @@ void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain)
         free(toolchain->tools[i].name);
         free(toolchain->tools[i].path);
     }
-    for (size_t i = 0; i < toolchain->folder_count; i++) {
-        free(toolchain->folders[i]);
+    for (size_t i = 0; i < toolchain->dir_count; i++) {
+        free(toolchain->dirs[i]);
     }
     for (size_t i = 0; i < toolchain->absent_count; i++) {
         free(toolchain->absent[i]);

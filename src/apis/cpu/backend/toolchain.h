@@ -19,7 +19,7 @@
 
 enum {
     CPU_TOOL_LIMIT = 64, /* files of one toolchain */
-    CPU_FOLDER_LIMIT = 64,
+    CPU_DIR_LIMIT = 64,
     CPU_ABSENT_LIMIT = 192,
 };
 
@@ -37,8 +37,8 @@ typedef struct cpu_toolchain {
     char *machine;  /* "x86_64-linux-gnu" */
     cpu_tool tools[CPU_TOOL_LIMIT]; /* the driver first */
     size_t tool_count;
-    char *folders[CPU_FOLDER_LIMIT]; /* searched for <headers> */
-    size_t folder_count;
+    char *dirs[CPU_DIR_LIMIT]; /* searched for <headers> */
+    size_t dir_count;
     char
         *absent[CPU_ABSENT_LIMIT]; /* files and directories that would be used if they were there */
     size_t absent_count;
@@ -81,8 +81,8 @@ void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain);
 bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char *path,
                           bool on_path, bool *out_dynamic);
 /* Adds the libraries that the program at `path` loads, the system's own apart (libraries.c, on
- * Windows libraries_pe.c); children run in `folder`. */
-bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *folder);
+ * Windows libraries_pe.c); children run in `directory`. */
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir);
 /* The same in two steps, of which the first can be taken for several programs at once: the question
  * that the system's loader answers (false: it need not be asked, there are none), and the answer,
  * which is changed. */

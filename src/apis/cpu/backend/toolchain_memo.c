@@ -47,7 +47,7 @@ bool kn_cpu_toolchain_encode(const cpu_toolchain *toolchain, kn_strbuf *text)
                          (uint64_t)facts->mtime_ns, (uint64_t)facts->ctime_ns, facts->inode,
                          facts->device);
     }
-    if (!encode_list(text, "folder", toolchain->folders, toolchain->folder_count) ||
+    if (!encode_list(text, "folder", toolchain->dirs, toolchain->dir_count) ||
         !encode_list(text, "absent", toolchain->absent, toolchain->absent_count)) {
         return false;
     }
@@ -140,7 +140,7 @@ static bool take_line(cpu_toolchain *toolchain, char *line)
         return take_text(&toolchain->machine, fields[1]);
     }
     if (strcmp(word, "folder") == 0) {
-        return take_list(toolchain->folders, &toolchain->folder_count, CPU_FOLDER_LIMIT, fields[1]);
+        return take_list(toolchain->dirs, &toolchain->dir_count, CPU_DIR_LIMIT, fields[1]);
     }
     if (strcmp(word, "indirect") == 0) {
         toolchain->indirect = strcmp(fields[1], "0") != 0;

@@ -24,7 +24,7 @@ kiln_status kn_cpu_workdir_create(char **out_path, kiln_diag *diag)
         kn_text_putf(name, sizeof(name), "kiln-cc-%016llx", (unsigned long long)kn_random_u64());
         char *path = temporary != NULL ? kn_path_join(temporary, name) : NULL;
         kiln_diag_clear(diag);
-        status = path != NULL ? kn_file_make_new_folder(path, diag)
+        status = path != NULL ? kn_file_make_new_dir(path, diag)
                               : kn_no_memory(diag, "making a temporary directory");
         if (status == KILN_OK) {
             *out_path = path;
@@ -37,24 +37,24 @@ kiln_status kn_cpu_workdir_create(char **out_path, kiln_diag *diag)
 }
 
 typedef struct sweep {
-    const char *folder;
+    const char *dir;
     int depth;
 } sweep;
 
 static kiln_status sweep_name(void *user, const char *name)
 {
     const sweep *s = (const sweep *)user;
-    char *path = kn_path_join(s->folder, name);
+    char *path = kn_path_join(s->dir, name);
     kn_file_facts facts;
     if (path == NULL) {
         return KILN_E_NOMEM;
     }
-    if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_FOLDER) {
+    if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_DIR) {
         sweep inner = {path, s->depth + 1};
         if (inner.depth < DEPTH_LIMIT) {
             (void)kn_file_list(path, sweep_name, &inner, NULL);
         }
-        (void)kn_file_remove_folder(path);
+        (void)kn_file_remove_dir(path);
     } else {
         (void)kn_file_remove(path, NULL);
     }
@@ -70,7 +70,7 @@ void kn_cpu_workdir_remove(char *path)
     }
     sweep whole = {path, 0};
     (void)kn_file_list(path, sweep_name, &whole, NULL);
-    (void)kn_file_remove_folder(path);
+    (void)kn_file_remove_dir(path);
     free(path);
 }
 
@@ -89,8 +89,8 @@ static bool stays_below(const char *name)
     return true;
 }
 
-kiln_status kn_cpu_workdir_write(const char *folder, const char *name, const void *data,
-                                 size_t size, char **out_path, kiln_diag *diag)
+kiln_status kn_cpu_workdir_write(const char *dir, const char *name, const void *data, size_t size,
+                                 char **out_path, kiln_diag *diag)
 {
     char *path = NULL;
     char *parent = NULL;
@@ -102,13 +102,13 @@ kiln_status kn_cpu_workdir_write(const char *folder, const char *name, const voi
                              "name it as it is included, relative and without \"..\"",
                              "header in memory", "\"%.200s\" is not a valid name", name);
     }
-    path = kn_path_join(folder, name);
-    parent = path != NULL ? kn_path_folder(path) : NULL;
+    path = kn_path_join(dir, name);
+    parent = path != NULL ? kn_path_dir(path) : NULL;
     if (parent == NULL) {
         status = kn_no_memory(diag, "making a temporary directory");
         goto cleanup;
     }
-    status = kn_file_make_folder(parent, diag);
+    status = kn_file_make_dir(parent, diag);
     if (status == KILN_OK) {
         status = kn_file_open(path, true, &file, diag);
     }

@@ -14,7 +14,7 @@ void kn_cpu_workdir_remove(char *path);
 
 /* Writes a file below the directory, with the directories its name needs; `name` must be relative
  * and hold no "..", else KILN_E_INVALID. `*out_path` (may be NULL) is malloc'ed. */
-kiln_status kn_cpu_workdir_write(const char *folder, const char *name, const void *data,
-                                 size_t size, char **out_path, kiln_diag *diag);
+kiln_status kn_cpu_workdir_write(const char *dir, const char *name, const void *data, size_t size,
+                                 char **out_path, kiln_diag *diag);
 
 #endif

@@ -47,13 +47,13 @@ static kiln_status consider_each(void *user, const char *name)
     return KILN_OK;
 }
 
-static bool take_best(const char *folder, const kn_cuda_pick *best, kn_cuda_file *file)
+static bool take_best(const char *dir, const kn_cuda_pick *best, kn_cuda_file *file)
 {
     kn_elf_facts facts;
     if (best->name[0] == '\0') {
         return false;
     }
-    kn_text_putf(file->path, sizeof(file->path), "%s/%s", folder, best->name);
+    kn_text_putf(file->path, sizeof(file->path), "%s/%s", dir, best->name);
     if (kn_elf_inspect(file->path, &facts, NULL) != KILN_OK || facts.bits != 8 * sizeof(void *)) {
         file->path[0] = '\0';
         return false;
@@ -63,15 +63,15 @@ static bool take_best(const char *folder, const kn_cuda_pick *best, kn_cuda_file
 }
 
 /* The toolkit's headers, relative to the directory of its libraries. */
-static void find_headers(const char *folder, kn_cuda_toolkit *toolkit)
+static void find_headers(const char *dir, kn_cuda_toolkit *toolkit)
 {
     static const char *const relative[] = {"../include", "../../../include", "../../include"};
     kn_file_facts facts;
     for (size_t i = 0; i < sizeof(relative) / sizeof(relative[0]); i++) {
         char path[KN_CUDA_PATH + 32];
-        kn_text_putf(path, sizeof(path), "%s/%s/cuda_fp16.h", folder, relative[i]);
+        kn_text_putf(path, sizeof(path), "%s/%s/cuda_fp16.h", dir, relative[i]);
         if (kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
-            kn_text_putf(path, sizeof(path), "%s/%s", folder, relative[i]);
+            kn_text_putf(path, sizeof(path), "%s/%s", dir, relative[i]);
             /* Hundreds of headers are looked up below it: without links and dots that is faster. */
             char *real = kn_path_resolve(path);
             kn_text_put(toolkit->include[0], KN_CUDA_PATH, real != NULL ? real : path);
@@ -85,33 +85,32 @@ static void find_headers(const char *folder, kn_cuda_toolkit *toolkit)
     }
 }
 
-bool kn_cuda_toolkit_in(const char *folder, kn_cuda_toolkit *toolkit)
+bool kn_cuda_toolkit_in(const char *dir, kn_cuda_toolkit *toolkit)
 {
     kn_cuda_pick best[KN_CUDA_LIBRARIES];
     for (int i = 0; i < KN_CUDA_LIBRARIES; i++) {
         best[i] = (kn_cuda_pick){
             .prefix = kn_cuda_names.prefixes[i], .read = kn_cuda_names.read, .minor = -1};
     }
-    if (!kn_path_is_absolute(folder) ||
-        kn_file_list(folder, consider_each, best, NULL) != KILN_OK ||
-        !take_best(folder, &best[KN_CUDA_NVRTC], &toolkit->nvrtc)) {
+    if (!kn_path_is_absolute(dir) || kn_file_list(dir, consider_each, best, NULL) != KILN_OK ||
+        !take_best(dir, &best[KN_CUDA_NVRTC], &toolkit->nvrtc)) {
         return false;
     }
     /* libnvrtc.so.13 says the major version; its builtins' name says all of it. */
-    const bool whole = take_best(folder, &best[KN_CUDA_BUILTINS], &toolkit->builtins);
+    const bool whole = take_best(dir, &best[KN_CUDA_BUILTINS], &toolkit->builtins);
     const kn_cuda_pick *named = &best[whole ? KN_CUDA_BUILTINS : KN_CUDA_NVRTC];
     toolkit->major = named->major;
     toolkit->minor = named->minor > 0 ? named->minor : 0;
-    (void)take_best(folder, &best[KN_CUDA_NVJITLINK], &toolkit->nvjitlink);
-    find_headers(folder, toolkit);
+    (void)take_best(dir, &best[KN_CUDA_NVJITLINK], &toolkit->nvjitlink);
+    find_headers(dir, toolkit);
     return true;
 }
 
 bool kn_cuda_toolkit_under(const char *base, kn_cuda_toolkit *toolkit)
 {
-    for (size_t i = 0; base != NULL && base[0] != '\0' && kn_cuda_names.folders[i] != NULL; i++) {
+    for (size_t i = 0; base != NULL && base[0] != '\0' && kn_cuda_names.dirs[i] != NULL; i++) {
         char path[KN_CUDA_PATH];
-        kn_text_putf(path, sizeof(path), "%s/%s", base, kn_cuda_names.folders[i]);
+        kn_text_putf(path, sizeof(path), "%s/%s", base, kn_cuda_names.dirs[i]);
         if (kn_cuda_toolkit_in(path, toolkit)) {
             return true;
         }
@@ -121,20 +120,20 @@ bool kn_cuda_toolkit_under(const char *base, kn_cuda_toolkit *toolkit)
 
 bool kn_cuda_toolkit_next_to(char *file, kn_cuda_toolkit *toolkit)
 {
-    char *folder = file != NULL ? kn_path_folder(file) : NULL;
-    bool found = folder != NULL && kn_cuda_toolkit_in(folder, toolkit);
-    free(folder);
+    char *dir = file != NULL ? kn_path_dir(file) : NULL;
+    bool found = dir != NULL && kn_cuda_toolkit_in(dir, toolkit);
+    free(dir);
     free(file);
     return found;
 }
 
-bool kn_cuda_toolkit_numbered(const char *folder, const char *prefix, kn_cuda_toolkit *toolkit)
+bool kn_cuda_toolkit_numbered(const char *dir, const char *prefix, kn_cuda_toolkit *toolkit)
 {
     kn_cuda_pick best = {.prefix = prefix, .read = kn_cuda_read_dotted, .minor = -1};
     char path[KN_CUDA_PATH];
-    if (kn_file_list(folder, consider_one, &best, NULL) != KILN_OK || best.name[0] == '\0') {
+    if (kn_file_list(dir, consider_one, &best, NULL) != KILN_OK || best.name[0] == '\0') {
         return false;
     }
-    kn_text_putf(path, sizeof(path), "%s/%s", folder, best.name);
+    kn_text_putf(path, sizeof(path), "%s/%s", dir, best.name);
     return kn_cuda_toolkit_under(path, toolkit);
 }

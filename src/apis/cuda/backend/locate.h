@@ -23,8 +23,8 @@ typedef struct kn_cuda_name_set {
     const char *prefixes[KN_CUDA_LIBRARIES]; /* of the files */
     const char *shown[KN_CUDA_LIBRARIES];    /* in messages */
     kn_cuda_read_fn *read;
-    const char *folders[5]; /* of an installation, with the libraries; NULL after the last */
-    const char *nowhere;    /* a directory that cannot be there, with a slash at its end */
+    const char *dirs[5]; /* of an installation, with the libraries; NULL after the last */
+    const char *nowhere; /* a directory that cannot be there, with a slash at its end */
 } kn_cuda_name_set;
 
 /* The system's. */
@@ -33,12 +33,12 @@ extern const kn_cuda_name_set kn_cuda_names;
 /* "13.0", or "13"; not "13.0.1". */
 bool kn_cuda_read_dotted(const char *text, int *major, int *minor);
 
-/* A toolkit whose libraries lie in `folder`. */
-bool kn_cuda_toolkit_in(const char *folder, kn_cuda_toolkit *toolkit);
+/* A toolkit whose libraries lie in `directory`. */
+bool kn_cuda_toolkit_in(const char *dir, kn_cuda_toolkit *toolkit);
 /* An installation at `base`, which may be NULL. */
 bool kn_cuda_toolkit_under(const char *base, kn_cuda_toolkit *toolkit);
-/* The newest of the installations `prefix`VERSION in `folder`. */
-bool kn_cuda_toolkit_numbered(const char *folder, const char *prefix, kn_cuda_toolkit *toolkit);
+/* The newest of the installations `prefix`VERSION in `directory`. */
+bool kn_cuda_toolkit_numbered(const char *dir, const char *prefix, kn_cuda_toolkit *toolkit);
 /* In the directory of a file; takes the path over, which may be NULL. */
 bool kn_cuda_toolkit_next_to(char *file, kn_cuda_toolkit *toolkit);
 

@@ -26,7 +26,7 @@ const kn_cuda_name_set kn_cuda_names = {
     .prefixes = {"libnvrtc.so.", "libnvrtc-builtins.so.", "libnvJitLink.so."},
     .shown = {"libnvrtc.so", "libnvrtc-builtins", "libnvJitLink.so"},
     .read = kn_cuda_read_dotted,
-    .folders = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", NULL},
+    .dirs = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", NULL},
     .nowhere = "/.kiln-no-folder/",
 };
 
@@ -50,9 +50,9 @@ static bool toolkit_on_library_path(kn_cuda_toolkit *toolkit)
 
 void kn_cuda_toolkit_find(kn_cuda_toolkit *out_toolkit)
 {
-    static const char *const system_folders[] = {"/usr/lib/x86_64-linux-gnu",
-                                                 "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
-                                                 "/usr/lib/wsl/lib"};
+    static const char *const system_dirs[] = {"/usr/lib/x86_64-linux-gnu",
+                                              "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+                                              "/usr/lib/wsl/lib"};
     memset(out_toolkit, 0, sizeof(*out_toolkit));
     if (kn_cuda_toolkit_under(kn_env_get("CUDA_PATH"), out_toolkit) ||
         kn_cuda_toolkit_under(kn_env_get("CUDA_HOME"), out_toolkit) ||
@@ -62,8 +62,8 @@ void kn_cuda_toolkit_find(kn_cuda_toolkit *out_toolkit)
         kn_cuda_toolkit_numbered("/usr/local", "cuda-", out_toolkit)) {
         return;
     }
-    for (size_t i = 0; i < sizeof(system_folders) / sizeof(system_folders[0]); i++) {
-        if (kn_cuda_toolkit_in(system_folders[i], out_toolkit)) {
+    for (size_t i = 0; i < sizeof(system_dirs) / sizeof(system_dirs[0]); i++) {
+        if (kn_cuda_toolkit_in(system_dirs[i], out_toolkit)) {
             return;
         }
     }

@@ -41,8 +41,8 @@ const kn_cuda_name_set kn_cuda_names = {
     .prefixes = {"nvrtc64_", "nvrtc-builtins64_", "nvJitLink_"},
     .shown = {"nvrtc64_*.dll", "nvrtc-builtins64_*.dll", "nvJitLink_*.dll"},
     .read = read_dll_version,
-    .folders = {"bin/x64", "bin", NULL}, /* of 13, and of those before */
-    .nowhere = "?:/kiln-no-folder/",     /* a user may make \\.kiln-no-folder */
+    .dirs = {"bin/x64", "bin", NULL}, /* of 13, and of those before */
+    .nowhere = "?:/kiln-no-folder/",  /* a user may make \\.kiln-no-directory */
 };
 
 void kn_cuda_toolkit_find(kn_cuda_toolkit *out_toolkit)

@@ -41,13 +41,13 @@ static kiln_status keep_builtins_name(void *user, const char *name)
     return KILN_OK;
 }
 
-static bool identify_builtins(const char *folder, kn_rtc_identity *out)
+static bool identify_builtins(const char *dir, kn_rtc_identity *out)
 {
     builtins_name name = {{0}};
-    if (kn_file_list(folder, keep_builtins_name, &name, NULL) != KILN_OK || name.text[0] == '\0') {
+    if (kn_file_list(dir, keep_builtins_name, &name, NULL) != KILN_OK || name.text[0] == '\0') {
         return false;
     }
-    char *path = kn_path_join(folder, name.text);
+    char *path = kn_path_join(dir, name.text);
     const bool described =
         path != NULL && describe_file(path, out->fields[1].text, sizeof(out->fields[1].text));
     out->fields[1].field = "nvrtc-builtins";
@@ -61,13 +61,13 @@ static kiln_status find_nvrtc_identity(const kn_rtc_library *library, kn_rtc_ide
                                        kiln_diag *diag)
 {
     char *resolved = kn_path_resolve(library->path);
-    char *folder = resolved != NULL ? kn_path_folder(resolved) : NULL;
+    char *dir = resolved != NULL ? kn_path_dir(resolved) : NULL;
     memset(out, 0, sizeof(*out));
     out->fields[0].field = "nvrtc";
-    const bool found = folder != NULL &&
+    const bool found = dir != NULL &&
                        describe_file(resolved, out->fields[0].text, sizeof(out->fields[0].text)) &&
-                       identify_builtins(folder, out);
-    free(folder);
+                       identify_builtins(dir, out);
+    free(dir);
     free(resolved);
     return found ? KILN_OK
                  : kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, library->path,

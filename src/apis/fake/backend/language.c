@@ -209,9 +209,9 @@ static void parse_kernel(parser *p, char **words, size_t count)
 
 static void parse_text(parser *p, const char *file, const char *text, size_t length);
 
-static void parse_file(parser *p, const char *folder, const char *name, bool *found)
+static void parse_file(parser *p, const char *dir, const char *name, bool *found)
 {
-    char *path = kn_path_join(folder, name);
+    char *path = kn_path_join(dir, name);
     void *text = NULL;
     size_t size = 0;
     if (path != NULL && kn_file_read(path, FILE_MAX, false, &text, &size, NULL, NULL) == KILN_OK) {

@@ -60,13 +60,13 @@ bool kn_hip_look_in(kn_hip *hip, const char *directory)
     return true;
 }
 
-bool kn_hip_look_under(kn_hip *hip, const char *base, const char *folder)
+bool kn_hip_look_under(kn_hip *hip, const char *base, const char *dir)
 {
     char path[KN_HIP_PATH];
-    if (base == NULL || strlen(base) + 1 + strlen(folder) >= sizeof(path)) {
+    if (base == NULL || strlen(base) + 1 + strlen(dir) >= sizeof(path)) {
         return false;
     }
-    kn_text_putf(path, sizeof(path), "%s/%s", base, folder);
+    kn_text_putf(path, sizeof(path), "%s/%s", base, dir);
     return kn_hip_look_in(hip, path);
 }
 

@@ -28,10 +28,10 @@ typedef struct kn_hip_name_set {
 extern const kn_hip_name_set kn_hip_names;
 
 /* In locate.c. Fill hip->library, hip->builtins and hip->runtime from an absolute directory, from
- * `folder` below `base` (which may be NULL); the third only the runtime. False, and nothing is
+ * `directory` below `base` (which may be NULL); the third only the runtime. False, and nothing is
  * filled, where hipRTC (the runtime) is not there. */
 bool kn_hip_look_in(kn_hip *hip, const char *directory);
-bool kn_hip_look_under(kn_hip *hip, const char *base, const char *folder);
+bool kn_hip_look_under(kn_hip *hip, const char *base, const char *dir);
 bool kn_hip_look_for_runtime(kn_hip *hip, const char *directory);
 
 #endif

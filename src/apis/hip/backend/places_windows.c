@@ -96,25 +96,25 @@ static kiln_status consider_release(void *user, const char *name)
 
 static bool look_in_installed(kn_hip *hip, const char *programs)
 {
-    char folder[KN_HIP_PATH];
+    char dir[KN_HIP_PATH];
     char release[KN_HIP_PATH + sizeof(((newest *)0)->name)];
     newest best = {0};
     if (programs == NULL) {
         return false;
     }
-    kn_text_putf(folder, sizeof(folder), "%s/AMD/ROCm", programs);
-    if (kn_file_list(folder, consider_release, &best, NULL) != KILN_OK || best.major == 0) {
+    kn_text_putf(dir, sizeof(dir), "%s/AMD/ROCm", programs);
+    if (kn_file_list(dir, consider_release, &best, NULL) != KILN_OK || best.major == 0) {
         return false;
     }
-    kn_text_putf(release, sizeof(release), "%s/%s", folder, best.name);
+    kn_text_putf(release, sizeof(release), "%s/%s", dir, best.name);
     return kn_hip_look_under(hip, release, "bin");
 }
 
 static bool look_next_to(kn_hip *hip, char *file)
 {
-    char *folder = file != NULL ? kn_path_folder(file) : NULL;
-    const bool found = folder != NULL && kn_hip_look_in(hip, folder);
-    free(folder);
+    char *dir = file != NULL ? kn_path_dir(file) : NULL;
+    const bool found = dir != NULL && kn_hip_look_in(hip, dir);
+    free(dir);
     free(file);
     return found;
 }

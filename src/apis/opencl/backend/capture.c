@@ -181,10 +181,10 @@ static bool prepare_input(kn_opencl_capture *capture, const kiln_host *host,
                           const kiln_source *source, const kiln_artifact *artifact)
 {
     char *options = fact_text(host, artifact, KN_OPENCL_FACT_OPTIONS, NULL);
-    char *folder = fact_text(host, artifact, KN_OPENCL_FACT_FOLDER, NULL);
+    char *dir = fact_text(host, artifact, KN_OPENCL_FACT_DIR, NULL);
     bool ready =
-        options != NULL && kn_opencl_input_init(&capture->input, source, folder, NULL) == KILN_OK;
-    free(folder);
+        options != NULL && kn_opencl_input_init(&capture->input, source, dir, NULL) == KILN_OK;
+    free(dir);
     if (!ready) {
         free(options);
         return false;
@@ -356,9 +356,9 @@ static kiln_status keep_captured(const kn_opencl_program *program, const kiln_ho
         status = host->artifact_set_fact(artifact, KN_OPENCL_FACT_OPTIONS, input->options,
                                          strlen(input->options));
     }
-    if (status == KILN_OK && input->folder != NULL) {
-        status = host->artifact_set_fact(artifact, KN_OPENCL_FACT_FOLDER, input->folder,
-                                         strlen(input->folder));
+    if (status == KILN_OK && input->dir != NULL) {
+        status =
+            host->artifact_set_fact(artifact, KN_OPENCL_FACT_DIR, input->dir, strlen(input->dir));
     }
     kn_strbuf_deinit(&text);
     return status;

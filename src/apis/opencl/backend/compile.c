@@ -228,8 +228,8 @@ static kiln_status keep_capture(const build *b, bool read_later, kiln_artifact *
     if (status == KILN_OK) {
         status = set_fact(b, artifact, KN_OPENCL_FACT_OPTIONS, b->input.options);
     }
-    if (status == KILN_OK && b->input.folder != NULL) {
-        status = set_fact(b, artifact, KN_OPENCL_FACT_FOLDER, b->input.folder);
+    if (status == KILN_OK && b->input.dir != NULL) {
+        status = set_fact(b, artifact, KN_OPENCL_FACT_DIR, b->input.dir);
     }
     return status;
 }

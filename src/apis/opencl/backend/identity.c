@@ -181,18 +181,18 @@ static void emit_files(const kn_opencl_api *api, const kn_opencl_unit *unit, con
 {
     char path[4096], build_id[64];
     char digest[KN_POCL_DIGEST + 32];
-    char *folder = NULL;
+    char *dir = NULL;
     if (kn_module_of_address(driver_address(api, unit), path, sizeof(path), build_id,
                              sizeof(build_id))) {
-        folder = kn_pocl_files_folder(path);
+        dir = kn_pocl_files_dir(path);
     }
-    if (folder == NULL) {
+    if (dir == NULL) {
         kn_text_put(digest, sizeof(digest), "none");
-    } else if (!kn_pocl_files_digest(folder, host, digest)) {
+    } else if (!kn_pocl_files_digest(dir, host, digest)) {
         kn_text_putf(digest, sizeof(digest), "unreadable %u %llu", kn_process_id(),
                      (unsigned long long)kn_clock_now());
     }
-    free(folder);
+    free(dir);
     identity->text(identity->sink, "opencl.files", digest);
 }
 

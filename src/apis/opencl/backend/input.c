@@ -41,7 +41,7 @@ static bool has_includes(const kiln_source *source)
     return false;
 }
 
-static bool needs_folder(const kiln_source *source)
+static bool needs_dir(const kiln_source *source)
 {
     for (size_t i = 0; i < source->include_dir_count; i++) {
         if (!kn_opencl_text_is_plain(source->include_dirs[i])) {
@@ -53,22 +53,22 @@ static bool needs_folder(const kiln_source *source)
 
 /* The directory's name goes into options, so it must be plain; the temporary directory may not
  * be. */
-static kiln_status name_folder(kn_opencl_input *input, const char *folder, kiln_diag *diag)
+static kiln_status name_dir(kn_opencl_input *input, const char *dir, kiln_diag *diag)
 {
     kn_strbuf path;
-    char *temporary = folder == NULL ? kn_paths_temporary() : NULL;
+    char *temporary = dir == NULL ? kn_paths_temporary() : NULL;
     kn_strbuf_init(&path, 0);
-    if (folder != NULL) {
-        kn_strbuf_append_text(&path, folder);
+    if (dir != NULL) {
+        kn_strbuf_append_text(&path, dir);
     } else {
         bool plain = temporary != NULL && kn_opencl_text_is_plain(temporary);
         kn_strbuf_printf(&path, "%s/kiln-opencl-%016llx", plain ? temporary : "/tmp",
                          (unsigned long long)kn_random_u64());
     }
-    input->folder = kn_strbuf_ok(&path) ? kn_text_copy(kn_strbuf_text(&path)) : NULL;
+    input->dir = kn_strbuf_ok(&path) ? kn_text_copy(kn_strbuf_text(&path)) : NULL;
     kn_strbuf_deinit(&path);
     free(temporary);
-    return input->folder != NULL ? KILN_OK : kn_no_memory(diag, preparing);
+    return input->dir != NULL ? KILN_OK : kn_no_memory(diag, preparing);
 }
 
 static bool header_name_is_good(const char *name)
@@ -85,13 +85,13 @@ static bool header_name_is_good(const char *name)
     return true;
 }
 
-static kiln_status add_file(kn_opencl_input *input, const char *folder, const char *name,
+static kiln_status add_file(kn_opencl_input *input, const char *dir, const char *name,
                             const char *text, size_t length, kiln_diag *diag)
 {
     struct kn_opencl_file *file = &input->files[input->file_count++];
     kn_strbuf path;
     kn_strbuf_init(&path, 0);
-    kn_strbuf_printf(&path, "%s%s", folder, name);
+    kn_strbuf_printf(&path, "%s%s", dir, name);
     file->name = kn_strbuf_detach(&path, NULL);
     file->text = kn_text_copy_n(text, length);
     file->length = length;
@@ -101,7 +101,7 @@ static kiln_status add_file(kn_opencl_input *input, const char *folder, const ch
 static kiln_status add_files(kn_opencl_input *input, const kiln_source *source, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
-    if (input->folder == NULL) {
+    if (input->dir == NULL) {
         return KILN_OK;
     }
     input->files = calloc(source->header_count + 1, sizeof(*input->files));
@@ -128,7 +128,7 @@ static kiln_status add_include_dirs(kn_opencl_input *input, const kiln_source *s
                                     kn_strbuf *options, kiln_diag *diag)
 {
     if (source->header_count > 0) {
-        kn_strbuf_printf(options, "-I %s/" HEADERS " ", input->folder);
+        kn_strbuf_printf(options, "-I %s/" HEADERS " ", input->dir);
     }
     input->links = calloc(source->include_dir_count + 1, sizeof(*input->links));
     if (input->links == NULL) {
@@ -147,7 +147,7 @@ static kiln_status add_include_dirs(kn_opencl_input *input, const kiln_source *s
         if (input->links[input->link_count] == NULL) {
             return kn_no_memory(diag, preparing);
         }
-        kn_strbuf_printf(options, "-I %s/i%zu ", input->folder, input->link_count);
+        kn_strbuf_printf(options, "-I %s/i%zu ", input->dir, input->link_count);
         input->link_count++;
     }
     return KILN_OK;
@@ -184,7 +184,7 @@ static void add_text(const kn_opencl_input *input, const kiln_source *source, kn
     const struct kn_opencl_file *last =
         input->file_count > 0 ? &input->files[input->file_count - 1] : NULL;
     if (last != NULL && kn_text_starts(last->name, SOURCE)) {
-        kn_strbuf_printf(text, "#include \"%s/%s\"\n", input->folder, last->name);
+        kn_strbuf_printf(text, "#include \"%s/%s\"\n", input->dir, last->name);
         return;
     }
     if (text->length > 0) {
@@ -247,16 +247,16 @@ static kiln_status make_input(kn_opencl_input *input, const kiln_source *source,
     return status;
 }
 
-kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *source,
-                                 const char *folder, kiln_diag *diag)
+kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *source, const char *dir,
+                                 kiln_diag *diag)
 {
     *input = (kn_opencl_input){0};
     kn_strbuf options, text;
     kn_strbuf_init(&options, (size_t)1 << 20);
     kn_strbuf_init(&text, 0);
     kiln_status status = KILN_OK;
-    if (source->language == KILN_LANG_OPENCL_C && needs_folder(source)) {
-        status = name_folder(input, folder, diag);
+    if (source->language == KILN_LANG_OPENCL_C && needs_dir(source)) {
+        status = name_dir(input, dir, diag);
     }
     if (status == KILN_OK) {
         status = make_input(input, source, &options, &text, diag);
@@ -283,17 +283,16 @@ static char *link_path(const kn_opencl_input *input, size_t index)
 {
     char name[32];
     kn_text_putf(name, sizeof(name), "i%zu", index);
-    return kn_path_join(input->folder, name);
+    return kn_path_join(input->dir, name);
 }
 
 static kiln_status write_file(const kn_opencl_input *input, const struct kn_opencl_file *source,
                               kiln_diag *diag)
 {
-    char *path = kn_path_join(input->folder, source->name);
-    char *folder = path != NULL ? kn_path_folder(path) : NULL;
+    char *path = kn_path_join(input->dir, source->name);
+    char *dir = path != NULL ? kn_path_dir(path) : NULL;
     kn_file *file = NULL;
-    kiln_status status =
-        folder != NULL ? kn_file_make_folder(folder, diag) : kn_no_memory(diag, preparing);
+    kiln_status status = dir != NULL ? kn_file_make_dir(dir, diag) : kn_no_memory(diag, preparing);
     if (status == KILN_OK) {
         status = kn_file_open(path, true, &file, diag);
     }
@@ -303,18 +302,18 @@ static kiln_status write_file(const kn_opencl_input *input, const struct kn_open
                                "writing a file for the compiler", "%s", path);
     }
     kn_file_close(file);
-    free(folder);
+    free(dir);
     free(path);
     return status;
 }
 
 kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
 {
-    if (input->folder == NULL) {
+    if (input->dir == NULL) {
         return KILN_OK;
     }
     input->entered = true;
-    kiln_status status = kn_file_make_new_folder(input->folder, diag);
+    kiln_status status = kn_file_make_new_dir(input->dir, diag);
     if (status != KILN_OK) {
         input->entered = false; /* whatever is there is not this program's to remove */
         return status == KILN_E_BUSY ? KILN_E_IO : status;
@@ -341,13 +340,13 @@ kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
 static void remove_below(const kn_opencl_input *input, const char *name)
 {
     char path[PATH_LIMIT];
-    size_t root = strlen(input->folder);
-    kn_text_putf(path, sizeof(path), "%s/%s", input->folder, name);
+    size_t root = strlen(input->dir);
+    kn_text_putf(path, sizeof(path), "%s/%s", input->dir, name);
     (void)kn_file_remove(path, NULL);
     for (char *slash = strrchr(path, '/'); slash != NULL && (size_t)(slash - path) > root;
          slash = strrchr(path, '/')) {
         *slash = '\0';
-        if (kn_file_remove_folder(path) != KILN_OK) {
+        if (kn_file_remove_dir(path) != KILN_OK) {
             break;
         }
     }
@@ -367,15 +366,16 @@ void kn_opencl_input_leave(kn_opencl_input *input)
     for (size_t i = 0; i < input->file_count; i++) {
         remove_below(input, input->files[i].name);
     }
-    (void)kn_file_remove_folder(input->folder);
+    (void)kn_file_remove_dir(input->dir);
 }
 
-/* What stands for "folder/m/", "folder/h/" and "folder/i0/" in a log, and how long that is there.
+/* What stands for "directory/m/", "directory/h/" and "directory/i0/" in a log, and how long that is
+ * there.
  */
 static const char *user_name(const kn_opencl_input *input, const char *at, size_t *out_length)
 {
-    size_t length = strlen(input->folder);
-    if (strncmp(at, input->folder, length) != 0 || at[length] != '/') {
+    size_t length = strlen(input->dir);
+    if (strncmp(at, input->dir, length) != 0 || at[length] != '/') {
         return NULL;
     }
     const char *rest = at + length + 1;
@@ -397,7 +397,7 @@ static const char *user_name(const kn_opencl_input *input, const char *at, size_
 char *kn_opencl_input_clean_log(const kn_opencl_input *input, const char *log)
 {
     kn_strbuf clean;
-    if (input->folder == NULL || log == NULL || strstr(log, input->folder) == NULL) {
+    if (input->dir == NULL || log == NULL || strstr(log, input->dir) == NULL) {
         return NULL;
     }
     kn_strbuf_init(&clean, 0);
@@ -428,7 +428,7 @@ void kn_opencl_input_deinit(kn_opencl_input *input)
     }
     free(input->links);
     free(input->files);
-    free(input->folder);
+    free(input->dir);
     free(input->options);
     free(input->text);
     *input = (kn_opencl_input){0};

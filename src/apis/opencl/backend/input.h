@@ -23,7 +23,7 @@ typedef struct kn_opencl_input {
     char *text; /* source with its prologue; SPIR-V as it is */
     size_t length;
     char *options;
-    char *folder; /* the private directory, NULL if none is needed */
+    char *dir; /* the private directory, NULL if none is needed */
     bool entered;
     char **links; /* targets of directory/i0, directory/i1, ... */
     size_t link_count;
@@ -34,11 +34,11 @@ typedef struct kn_opencl_input {
     size_t file_count;
 } kn_opencl_input;
 
-/* Copies all it needs. `folder` is the private directory's name in an earlier compile whose options
- * are to be repeated to the letter, or NULL for a fresh one. KILN_E_INVALID for text that no
- * compiler can take (a line break in a definition, a header named by an absolute path). */
-kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *source,
-                                 const char *folder, kiln_diag *diag);
+/* Copies all it needs. `directory` is the private directory's name in an earlier compile whose
+ * options are to be repeated to the letter, or NULL for a fresh one. KILN_E_INVALID for text that
+ * no compiler can take (a line break in a definition, a header named by an absolute path). */
+kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *source, const char *dir,
+                                 kiln_diag *diag);
 kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag);
 void kn_opencl_input_leave(kn_opencl_input *input);
 /* Rewrites a compiler's log so that it speaks of the names that the user knows; malloc'ed, or NULL

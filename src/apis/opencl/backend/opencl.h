@@ -150,9 +150,9 @@ kiln_status kn_pocl_check_names(const kn_opencl_api *api, cl_program program, ki
 
 /* The directory of the files of the PoCL whose library is mapped from `library`, malloc'ed; NULL:
  * there is none. */
-char *kn_pocl_files_folder(const char *library);
+char *kn_pocl_files_dir(const char *library);
 /* What the files in it hold. False if one cannot be read. Blocks: disk. */
-bool kn_pocl_files_digest(const char *folder, const kiln_host *host, char digest[KN_POCL_DIGEST]);
+bool kn_pocl_files_digest(const char *dir, const kiln_host *host, char digest[KN_POCL_DIGEST]);
 /* Why it is unknown which files PoCL takes; NULL: it is known. */
 const char *kn_pocl_files_reason(void);
 

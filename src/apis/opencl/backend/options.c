@@ -70,13 +70,13 @@ bool kn_opencl_option_read(kn_opencl_option_reader *reader, kn_opencl_option *ou
     if (kn_text_starts(kn_strbuf_text(&reader->token), include)) {
         out->quoted_before = memchr(raw.data, '"', length) != NULL;
         if (kn_strbuf_text(&reader->token)[length] != '\0') {
-            out->folder = kn_strbuf_text(&reader->token) + length;
-            out->raw_folder = skip_first(raw, length);
+            out->dir = kn_strbuf_text(&reader->token) + length;
+            out->raw_dir = skip_first(raw, length);
         } else {
-            out->raw = out->raw_folder = take_raw(reader);
-            out->folder = out->raw.length > 0 ? kn_strbuf_text(&reader->token) : NULL;
+            out->raw = out->raw_dir = take_raw(reader);
+            out->dir = out->raw.length > 0 ? kn_strbuf_text(&reader->token) : NULL;
             out->whole = kn_span_of(raw.data, (size_t)(reader->at - raw.data));
-            reader->odd = reader->odd || out->folder == NULL;
+            reader->odd = reader->odd || out->dir == NULL;
         }
     }
     out->before = kn_strbuf_text(&reader->before);
@@ -288,7 +288,7 @@ void kn_opencl_options_of_code(const char *options, kn_strbuf *out)
     while (kn_opencl_option_read(&reader, &option)) {
         if (value) {
             value = false;
-        } else if (option.folder == NULL && !is_of_front_end(option.token, &value)) {
+        } else if (option.dir == NULL && !is_of_front_end(option.token, &value)) {
             /* As it was written: a driver takes the quotes off by itself. */
             kn_strbuf_append_text(out, out->length > 0 ? " " : "");
             kn_strbuf_append(out, option.whole.data, option.whole.length);

@@ -19,8 +19,8 @@ typedef struct kn_opencl_option {
     const char *token;  /* its last token, without quotes */
     kn_span whole;      /* the option as it stands in the string, */
     kn_span raw;        /* and its last token */
-    const char *folder; /* -I: the directory, without quotes; NULL: another option */
-    kn_span raw_folder;
+    const char *dir;    /* -I: the directory, without quotes; NULL: another option */
+    kn_span raw_dir;
     bool quoted_before; /* -I: quotes open before the directory */
 } kn_opencl_option;
 

@@ -110,15 +110,14 @@ static bool is_path_listed(const char *names, const char *name, size_t size)
 bool kn_pocl_is_code_of(const char *path, const char *names)
 {
     static const char suffix[] = ".so";
-    size_t left = strlen(path), file_size = 0, shape_size = 0, folder_size = 0;
+    size_t left = strlen(path), file_size = 0, shape_size = 0, dir_size = 0;
     const char *file = take_part(path, &left, &file_size);
     const char *shape = take_part(path, &left, &shape_size);
-    const char *folder = take_part(path, &left, &folder_size);
+    const char *dir = take_part(path, &left, &dir_size);
     const size_t tail = sizeof(suffix) - 1;
     return file_size > tail && memcmp(file + file_size - tail, suffix, tail) == 0 &&
-           folder_size == file_size - tail && memcmp(folder, file, folder_size) == 0 &&
-           shape_size > 0 && isdigit((unsigned char)shape[0]) &&
-           is_path_listed(names, folder, folder_size);
+           dir_size == file_size - tail && memcmp(dir, file, dir_size) == 0 && shape_size > 0 &&
+           isdigit((unsigned char)shape[0]) && is_path_listed(names, dir, dir_size);
 }
 
 kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag)

@@ -21,7 +21,7 @@
 enum { FILES_MAX = 256, FILE_LIMIT = 256 << 20 };
 
 typedef struct pocl_files {
-    const char *folder;
+    const char *dir;
     const char *under; /* the part of it that is listed now: "" or "include/" */
     char *names[FILES_MAX];
     size_t count;
@@ -51,11 +51,11 @@ static int compare_names(const void *left, const void *right)
 }
 
 /* False: they cannot be listed. */
-static bool list_files(const char *folder, pocl_files *files)
+static bool list_files(const char *dir, pocl_files *files)
 {
-    char *include = kn_path_join(folder, "include");
-    *files = (pocl_files){.folder = folder, .under = ""};
-    kiln_status status = include != NULL ? kn_file_list(folder, take_name, files, NULL) : KILN_MISS;
+    char *include = kn_path_join(dir, "include");
+    *files = (pocl_files){.dir = dir, .under = ""};
+    kiln_status status = include != NULL ? kn_file_list(dir, take_name, files, NULL) : KILN_MISS;
     files->under = "include/";
     if (status == KILN_OK) {
         status = kn_file_list(include, take_name, files, NULL);
@@ -107,7 +107,7 @@ static bool describe_files(const pocl_files *files, kn_strbuf *text)
                      kn_env_get("POCL_KERNELLIB_NAME") != NULL ? "named" : "best");
     for (size_t i = 0; i < files->count; i++) {
         kn_file_facts facts;
-        char *path = kn_path_join(files->folder, files->names[i]);
+        char *path = kn_path_join(files->dir, files->names[i]);
         if (path != NULL && kn_file_stat(path, true, &facts, NULL) == KILN_OK &&
             facts.kind == KN_FILE_REGULAR) {
             kn_strbuf_printf(
@@ -126,7 +126,7 @@ static bool digest_file(XXH3_state_t *state, const pocl_files *files, const char
     void *data = NULL;
     size_t size = 0;
     kn_file_facts facts;
-    char *path = kn_path_join(files->folder, name);
+    char *path = kn_path_join(files->dir, name);
     bool ok = path != NULL;
     if (ok && kn_file_stat(path, true, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_REGULAR) {
         ok = kn_file_read(path, FILE_LIMIT, false, &data, &size, NULL, NULL) == KILN_OK;
@@ -171,13 +171,13 @@ static bool recall_digest(const kiln_host *host, const char *question, char dige
     return found;
 }
 
-bool kn_pocl_files_digest(const char *folder, const kiln_host *host, char digest[KN_POCL_DIGEST])
+bool kn_pocl_files_digest(const char *dir, const kiln_host *host, char digest[KN_POCL_DIGEST])
 {
     pocl_files files;
     kn_strbuf question, after;
     kn_strbuf_init(&question, 0);
     kn_strbuf_init(&after, 0);
-    bool ok = list_files(folder, &files) && describe_files(&files, &question);
+    bool ok = list_files(dir, &files) && describe_files(&files, &question);
     if (ok && !recall_digest(host, kn_strbuf_text(&question), digest)) {
         ok = read_files(&files, digest);
         /* What changed while it was read is read again next time. */
@@ -194,9 +194,9 @@ bool kn_pocl_files_digest(const char *folder, const kiln_host *host, char digest
 
 /* --- where they are --------------------------------------------------------------------------- */
 
-typedef int find_folder(char *path);
+typedef int find_dir(char *path);
 
-enum { FOLDER_SIZE = 1 << 16 }; /* PoCL writes at most 4 KiB, unasked */
+enum { DIR_SIZE = 1 << 16 }; /* PoCL writes at most 4 KiB, unasked */
 
 /* PoCL's own answer, which all versions export for its device modules. */
 static char *ask_library(const char *library)
@@ -209,9 +209,9 @@ static char *ask_library(const char *library)
         return NULL;
     }
     void *symbol = kn_dylib_symbol(lib, "pocl_get_private_datadir");
-    char *answer = symbol != NULL ? (char *)calloc(1, FOLDER_SIZE) : NULL;
+    char *answer = symbol != NULL ? (char *)calloc(1, DIR_SIZE) : NULL;
     if (answer != NULL) {
-        find_folder *find = NULL;
+        find_dir *find = NULL;
         memcpy(&find, &symbol, sizeof(find));
         (void)find(answer); /* old versions return nothing */
         path = answer[0] != '\0' ? kn_text_copy(answer) : NULL;
@@ -225,25 +225,25 @@ static char *ask_library(const char *library)
 static char *look_beside(const char *library)
 {
     static const char *const places[] = {"../share/pocl", "../../share/pocl"};
-    char *folder = kn_path_folder(library);
+    char *dir = kn_path_dir(library);
     char *found = NULL;
-    for (size_t i = 0; folder != NULL && found == NULL && i < sizeof(places) / sizeof(places[0]);
+    for (size_t i = 0; dir != NULL && found == NULL && i < sizeof(places) / sizeof(places[0]);
          i++) {
         kn_file_facts facts;
-        found = kn_path_join(folder, places[i]);
+        found = kn_path_join(dir, places[i]);
         if (found != NULL && kn_file_stat(found, true, &facts, NULL) != KILN_OK) {
             free(found);
             found = NULL;
         }
     }
-    free(folder);
+    free(dir);
     return found;
 }
 
-char *kn_pocl_files_folder(const char *library)
+char *kn_pocl_files_dir(const char *library)
 {
-    char *folder = ask_library(library);
-    return folder != NULL ? folder : look_beside(library);
+    char *dir = ask_library(library);
+    return dir != NULL ? dir : look_beside(library);
 }
 
 const char *kn_pocl_files_reason(void)

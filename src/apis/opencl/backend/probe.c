@@ -139,9 +139,9 @@ static kiln_status count_registration(void *user, const char *name)
 static void report_no_platform(kiln_probe_report *report)
 {
     const char *named = kn_env_get("OCL_ICD_VENDORS");
-    const char *folder = named != NULL && named[0] != '\0' ? named : "/etc/OpenCL/vendors";
+    const char *dir = named != NULL && named[0] != '\0' ? named : "/etc/OpenCL/vendors";
     unsigned count = 0;
-    kn_ignore(kn_file_list(folder, count_registration, &count, NULL)); /* or there is none */
+    kn_ignore(kn_file_list(dir, count_registration, &count, NULL)); /* or there is none */
     if (count == 0) {
         report_set(report, KILN_PROBE_NO_DEVICE,
                    "the OpenCL loader is there, but no driver is registered with it (no file "
@@ -155,7 +155,7 @@ static void report_no_platform(kiln_probe_report *report)
                "(ulimit -v) and of open files (ulimit -n)");
     kn_text_putf(report->why, sizeof(report->why),
                  "the OpenCL loader is there, but could open no driver: %u registered in %.200s",
-                 count, folder);
+                 count, dir);
 }
 
 /* No device is left: why, from the most to the least specific cause. */

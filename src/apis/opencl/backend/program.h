@@ -13,7 +13,7 @@
 #define KN_OPENCL_FACT_PARAMS "opencl.params"
 #define KN_OPENCL_FACT_SHAPES "opencl.shapes"
 #define KN_OPENCL_FACT_OPTIONS "opencl.options"
-#define KN_OPENCL_FACT_FOLDER "opencl.folder"
+#define KN_OPENCL_FACT_DIR "opencl.folder"
 /* Machine code of a binary that is NVIDIA's PTX: nvidia.c. */
 #define KN_OPENCL_FACT_CODE "opencl.code"
 

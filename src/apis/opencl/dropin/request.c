@@ -56,25 +56,24 @@ static bool is_quoted(kn_span raw)
     return memchr(raw.data, '"', raw.length) != NULL;
 }
 
-static bool grow_folders(kn_opencl_part *part)
+static bool grow_dirs(kn_opencl_part *part)
 {
     for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
-        char **grown = realloc(part->folders[i], (part->folder_count + 1) * sizeof(*grown));
+        char **grown = realloc(part->dirs[i], (part->dir_count + 1) * sizeof(*grown));
         if (grown == NULL) {
             return false;
         }
-        part->folders[i] = grown;
+        part->dirs[i] = grown;
     }
     return true;
 }
 
 /* A directory as each reading has it. `raw`: with its quotes. */
-static kiln_status add_folder(kn_opencl_part *part, const char *folder, kn_span raw,
-                              kiln_diag *diag)
+static kiln_status add_dir(kn_opencl_part *part, const char *dir, kn_span raw, kiln_diag *diag)
 {
-    char *names[KN_OPENCL_READINGS] = {kn_text_copy(folder), kn_text_copy_n(raw.data, raw.length),
+    char *names[KN_OPENCL_READINGS] = {kn_text_copy(dir), kn_text_copy_n(raw.data, raw.length),
                                        kn_text_copy_n(raw.data, raw.length)};
-    bool whole = grow_folders(part);
+    bool whole = grow_dirs(part);
     for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
         whole = whole && names[i] != NULL;
     }
@@ -88,10 +87,10 @@ static kiln_status add_folder(kn_opencl_part *part, const char *folder, kn_span 
         *quote = ' ';
     }
     for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
-        part->folders[i][part->folder_count] = names[i];
+        part->dirs[i][part->dir_count] = names[i];
     }
-    part->folder_count++;
-    part->folders_quoted = part->folders_quoted || is_quoted(raw);
+    part->dir_count++;
+    part->dirs_quoted = part->dirs_quoted || is_quoted(raw);
     return KILN_OK;
 }
 
@@ -103,8 +102,8 @@ static kiln_status read_option(kn_opencl_request *request, kn_opencl_part *part,
         kn_text_put(request->bypass, sizeof(request->bypass),
                     "quotes begin before an include directory, which drivers read differently");
     }
-    if (option->folder != NULL) {
-        return add_folder(part, option->folder, option->raw_folder, diag);
+    if (option->dir != NULL) {
+        return add_dir(part, option->dir, option->raw_dir, diag);
     }
     const char *token = option->token;
     const char *reason = kn_opencl_option_reason(option->before, token);
@@ -136,7 +135,7 @@ static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part
     kn_opencl_option_reader reader;
     /* PoCL looks into the current directory before the others. */
     if (request->unit.is_pocl) {
-        status = add_folder(part, ".", kn_span_of_text("."), diag);
+        status = add_dir(part, ".", kn_span_of_text("."), diag);
     }
     kn_opencl_option_reader_init(&reader, part->given->options);
     while (status == KILN_OK && kn_opencl_option_read(&reader, &option)) {
@@ -228,10 +227,10 @@ static bool ships_header(void *user, const char *name)
 }
 
 /* Compilers differ in whether "x.h" in a text without a file is looked for in the current directory
- * first, and in what quotes around a directory mean. So all ways are followed: `folder` is "." for
- * the one and NULL for the other. One that cannot be followed may be the driver's. */
+ * first, and in what quotes around a directory mean. So all ways are followed: `directory` is "."
+ * for the one and NULL for the other. One that cannot be followed may be the driver's. */
 static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *part, size_t reading,
-                                   const char *folder, kiln_diag *diag)
+                                   const char *dir, kiln_diag *diag)
 {
     const char *system_dirs[SYSTEM_DIRS_MAX];
     size_t count = 0;
@@ -241,7 +240,7 @@ static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *p
     }
     kn_closure_request closure = {
         .source = &part->sources[reading],
-        .folder = folder,
+        .dir = dir,
         .system_dirs = system_dirs,
         .system_dir_count = count,
         .search_path_complete = true,
@@ -249,7 +248,7 @@ static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *p
         .cache = request->cache,
         .first = request->recipe,
     };
-    kn_closure **found = &part->closures[2 * reading + (folder == NULL)];
+    kn_closure **found = &part->closures[2 * reading + (dir == NULL)];
     kiln_status status = kn_closure_find(&closure, found, diag);
     if (status == KILN_OK && (*found)->bypass) {
         kn_text_put(request->bypass, sizeof(request->bypass), (*found)->reason);
@@ -259,7 +258,7 @@ static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *p
 
 static kiln_status add_closures(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
 {
-    const size_t readings = part->folders_quoted ? KN_OPENCL_READINGS : 1;
+    const size_t readings = part->dirs_quoted ? KN_OPENCL_READINGS : 1;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < readings && status == KILN_OK && request->bypass[0] == '\0'; i++) {
         status = follow_includes(request, part, i, ".", diag);
@@ -285,9 +284,9 @@ static bool is_only_in_memory(const kn_opencl_part *part, const char *name)
     kn_file_facts facts;
     char path[4096];
     bool clear = kn_file_stat(name, true, &facts, NULL) == KILN_MISS;
-    for (size_t i = 0; i < KN_OPENCL_READINGS * part->folder_count && clear; i++) {
-        const char *folder = part->folders[i / part->folder_count][i % part->folder_count];
-        const int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    for (size_t i = 0; i < KN_OPENCL_READINGS * part->dir_count && clear; i++) {
+        const char *dir = part->dirs[i / part->dir_count][i % part->dir_count];
+        const int length = snprintf(path, sizeof(path), "%s/%s", dir, name);
         clear = length > 0 && (size_t)length < sizeof(path) &&
                 kn_file_stat(path, true, &facts, NULL) == KILN_MISS;
     }
@@ -326,8 +325,8 @@ static kiln_status add_headers(kn_opencl_request *request, kn_opencl_part *part,
     }
     kn_text_flatten(options);
     for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
-        part->sources[i].include_dirs = (const char *const *)part->folders[i];
-        part->sources[i].include_dir_count = part->folder_count;
+        part->sources[i].include_dirs = (const char *const *)part->dirs[i];
+        part->sources[i].include_dir_count = part->dir_count;
         part->sources[i].options = (const char *const *)&options;
         part->sources[i].option_count = 1;
     }
@@ -473,10 +472,10 @@ void kn_opencl_request_deinit(kn_opencl_request *request)
             kn_closure_destroy(part->closures[k]);
         }
         for (size_t k = 0; k < KN_OPENCL_READINGS; k++) {
-            for (size_t n = 0; n < part->folder_count; n++) {
-                free(part->folders[k][n]);
+            for (size_t n = 0; n < part->dir_count; n++) {
+                free(part->dirs[k][n]);
             }
-            free(part->folders[k]);
+            free(part->dirs[k]);
         }
     }
     free(request->parts);

@@ -16,9 +16,9 @@
 typedef struct kn_opencl_part {
     const kn_opencl_text *given;
     kiln_source sources[KN_OPENCL_READINGS]; /* for the includes: text and directories */
-    char **folders[KN_OPENCL_READINGS];
-    size_t folder_count;
-    bool folders_quoted; /* else one reading is all there is */
+    char **dirs[KN_OPENCL_READINGS];
+    size_t dir_count;
+    bool dirs_quoted; /* else one reading is all there is */
     kn_closure *closures[KN_OPENCL_CLOSURES];
 } kn_opencl_part;
 

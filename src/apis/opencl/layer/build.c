@@ -235,29 +235,29 @@ static kn_opencl_wish *make_wish(const kn_layer_program *program, bool compile,
 
 /* --- building --------------------------------------------------------------------------------- */
 
-static cl_int walk_and_answer(kn_layer_program *program, bool compile, kn_opencl_wish *wish,
-                              const kn_layer_arguments *a, bool *out_notify)
+static cl_int lookup_and_answer(kn_layer_program *program, bool compile, kn_opencl_wish *wish,
+                                const kn_layer_arguments *a, bool *out_notify)
 {
-    kn_layer_walk walk;
+    kn_layer_lookup lookup;
     driver_call call = {.program = program, .arguments = a, .compile = compile};
     cl_int code = CL_SUCCESS;
-    if (!kn_layer_walk_init(&walk, wish, compile)) {
-        code = build_past(program, compile, a, walk.reason, out_notify);
-        kn_layer_walk_deinit(&walk);
+    if (!kn_layer_lookup_init(&lookup, wish, compile)) {
+        code = build_past(program, compile, a, lookup.reason, out_notify);
+        kn_layer_lookup_deinit(&lookup);
         return code;
     }
-    walk.build = build_in_place;
-    walk.user = &call;
-    kn_layer_walk_go(&walk);
-    program->build = kn_layer_walk_take(&walk);
-    if (walk.ran) {
+    lookup.build = build_in_place;
+    lookup.user = &call;
+    kn_layer_lookup_go(&lookup);
+    program->build = kn_layer_lookup_take(&lookup);
+    if (lookup.ran) {
         code = call.code;
     } else if (program->build == NULL) {
         code = CL_OUT_OF_HOST_MEMORY;
     }
     *out_notify =
-        walk.ran ? kn_layer_notice_release(call.notice, has_begun(call.code)) : a->notify != NULL;
-    kn_layer_walk_deinit(&walk);
+        lookup.ran ? kn_layer_notice_release(call.notice, has_begun(call.code)) : a->notify != NULL;
+    kn_layer_lookup_deinit(&lookup);
     return code;
 }
 
@@ -282,7 +282,7 @@ static cl_int replace_build(kn_layer_program *program, bool compile, kn_opencl_w
 {
     kn_layer_build *earlier = program->build;
     program->build = NULL;
-    const cl_int code = walk_and_answer(program, compile, wish, a, out_notify);
+    const cl_int code = lookup_and_answer(program, compile, wish, a, out_notify);
     if (has_begun(code)) {
         drop_build(earlier);
         return code;
@@ -332,7 +332,7 @@ cl_int kn_layer_build_program(kn_layer_program *program, bool compile, const kn_
     } else {
         wish = make_wish(program, compile, a);
     }
-    const cl_int code = wish != NULL ? walk_and_answer(program, compile, wish, a, out_notify)
+    const cl_int code = wish != NULL ? lookup_and_answer(program, compile, wish, a, out_notify)
                                      : build_past(program, compile, a, reason, out_notify);
     kn_opencl_wish_release(wish);
     return code;

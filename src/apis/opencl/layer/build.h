@@ -56,10 +56,10 @@ void kn_layer_build_destroy(kn_layer_build *build);
 cl_program kn_layer_link_program(cl_context context, const kn_layer_arguments *arguments,
                                  cl_int *code);
 
-/* --- walk.c ----------------------------------------------------------------------------------- */
+/* --- lookup.c --------------------------------------------------------------------------------- */
 
-/* One walk through the cache: what the driver is asked on a miss, and what came of it. */
-typedef struct kn_layer_walk {
+/* One lookup through the cache: what the driver is asked on a miss, and what came of it. */
+typedef struct kn_layer_lookup {
     kn_opencl_call base; /* first; `loaded` is a hit that is loaded */
     kn_opencl_request request;
     /* Asks the driver; its code. *out_program is what was built. */
@@ -72,15 +72,15 @@ typedef struct kn_layer_walk {
     cl_int code;
     cl_program program;
     const char *reason; /* why there is no key */
-} kn_layer_walk;
+} kn_layer_lookup;
 
 /* The key. False: it cannot be made, or kn_layer_walk_bypass says why it is not to be. */
-bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_only);
-void kn_layer_walk_deinit(kn_layer_walk *walk);
+bool kn_layer_lookup_init(kn_layer_lookup *lookup, kn_opencl_wish *wish, bool compile_only);
+void kn_layer_lookup_deinit(kn_layer_lookup *lookup);
 /* A hit, or the driver is asked. */
-void kn_layer_walk_go(kn_layer_walk *walk);
+void kn_layer_lookup_go(kn_layer_lookup *lookup);
 /* What is kept of it for the program; NULL: nothing, or memory is short. */
-kn_layer_build *kn_layer_walk_take(kn_layer_walk *walk);
+kn_layer_build *kn_layer_lookup_take(kn_layer_lookup *lookup);
 /* Counts and reports a build past the cache. */
 void kn_layer_count_bypass(const char *reason, uint64_t took_ns);
 

@@ -172,9 +172,9 @@ static kn_opencl_wish *make_link_wish(const link_call *call)
 /* --- linking ---------------------------------------------------------------------------------- */
 
 /* What is linked is a new program, hit or not, and its handle is the driver's. */
-static void keep_linked(kn_layer_walk *walk, cl_program program)
+static void keep_linked(kn_layer_lookup *lookup, cl_program program)
 {
-    kn_layer_build *build = kn_layer_walk_take(walk);
+    kn_layer_build *build = kn_layer_lookup_take(lookup);
     if (build == NULL) {
         return;
     }
@@ -194,26 +194,26 @@ static void keep_linked(kn_layer_walk *walk, cl_program program)
 
 static cl_program link_through(link_call *call, kn_opencl_wish *wish, cl_int *code)
 {
-    kn_layer_walk walk;
+    kn_layer_lookup lookup;
     cl_program program = NULL;
     const kn_layer_arguments *a = call->arguments;
-    if (!kn_layer_walk_init(&walk, wish, false)) {
-        program = link_past(call, walk.reason, code);
-        kn_layer_walk_deinit(&walk);
+    if (!kn_layer_lookup_init(&lookup, wish, false)) {
+        program = link_past(call, lookup.reason, code);
+        kn_layer_lookup_deinit(&lookup);
         return program;
     }
-    walk.build = link_in_place;
-    walk.user = call;
-    kn_layer_walk_go(&walk);
-    program = walk.ran ? call->program : walk.base.loaded;
+    lookup.build = link_in_place;
+    lookup.user = call;
+    kn_layer_lookup_go(&lookup);
+    program = lookup.ran ? call->program : lookup.base.loaded;
     if (program != NULL) {
-        keep_linked(&walk, program);
+        keep_linked(&lookup, program);
     }
     if (code != NULL) {
-        *code = walk.ran ? call->code : CL_SUCCESS;
+        *code = lookup.ran ? call->code : CL_SUCCESS;
     }
-    kn_layer_walk_deinit(&walk);
-    if (walk.ran ? kn_layer_notice_release(call->notice, program != NULL) : a->notify != NULL) {
+    kn_layer_lookup_deinit(&lookup);
+    if (lookup.ran ? kn_layer_notice_release(call->notice, program != NULL) : a->notify != NULL) {
         a->notify(program, a->user);
     }
     return program;

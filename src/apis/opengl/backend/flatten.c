@@ -47,9 +47,9 @@ static bool take_memory(const char *name, const char *text, size_t size, found_f
     return out->id != NULL;
 }
 
-static bool take_file(const char *folder, const char *name, found_file *out)
+static bool take_file(const char *dir, const char *name, found_file *out)
 {
-    char *path = folder != NULL ? kn_path_join(folder, name) : kn_text_copy(name);
+    char *path = dir != NULL ? kn_path_join(dir, name) : kn_text_copy(name);
     void *data = NULL;
     if (path == NULL ||
         kn_file_read(path, TEXT_LIMIT, false, &data, &out->size, NULL, NULL) != KILN_OK) {
@@ -80,9 +80,9 @@ static bool find_file(const kiln_source *source, const frame *from, const char *
     }
     bool found = false;
     if (quoted && from->id[0] != ':') {
-        char *folder = kn_path_folder(from->id);
-        found = folder != NULL && take_file(folder, name, out);
-        free(folder);
+        char *dir = kn_path_dir(from->id);
+        found = dir != NULL && take_file(dir, name, out);
+        free(dir);
     }
     for (size_t i = 0; !found && i < source->include_dir_count; i++) {
         found = take_file(source->include_dirs[i], name, out);

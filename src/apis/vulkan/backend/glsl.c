@@ -203,9 +203,9 @@ static kn_shaderc_include *include_text(const char *name, const char *text, size
     return copy != NULL ? new_include(name, copy, length) : NULL;
 }
 
-static kn_shaderc_include *try_file(const char *folder, const char *name)
+static kn_shaderc_include *try_file(const char *dir, const char *name)
 {
-    char *path = folder != NULL ? kn_path_join(folder, name) : kn_text_copy(name);
+    char *path = dir != NULL ? kn_path_join(dir, name) : kn_text_copy(name);
     void *data = NULL;
     size_t size = 0;
     kn_shaderc_include *include = NULL;
@@ -252,9 +252,9 @@ static kn_shaderc_include *resolve_include(void *user, const char *requested, in
     if (include == NULL && type == 0 && strchr(requesting, '/') != NULL) {
         /* Between quotes: next to the includer first. One without a directory is not a file, and
          * the current directory is not a place to look in. */
-        char *folder = kn_path_folder(requesting);
-        include = folder != NULL ? try_file(folder, requested) : NULL;
-        free(folder);
+        char *dir = kn_path_dir(requesting);
+        include = dir != NULL ? try_file(dir, requested) : NULL;
+        free(dir);
     }
     for (size_t i = 0; include == NULL && i < source->include_dir_count; i++) {
         include = try_file(source->include_dirs[i], requested);

@@ -188,9 +188,9 @@ void rig_read(rig *r, void *buffer, void *data, size_t size)
         KILN_OK);
 }
 
-char *rig_script(const char *folder, const char *name, const char *text)
+char *rig_script(const char *dir, const char *name, const char *text)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     kt_file_write(path, text, strlen(text));
     assert_int_equal(chmod(path, 0755), 0);
     return path;

@@ -49,7 +49,7 @@ void *rig_buffer(rig *r, const void *data, size_t size);
 void rig_read(rig *r, void *buffer, void *data, size_t size);
 
 /* A script that stands for a compiler; its path, free(). */
-char *rig_script(const char *folder, const char *name, const char *text);
+char *rig_script(const char *dir, const char *name, const char *text);
 
 /* Where what a load needs of an object ends; the table of sections, say, lies after it. */
 size_t rig_loaded_size(const kn_artifact *artifact);

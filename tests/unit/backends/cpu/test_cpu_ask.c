@@ -25,9 +25,9 @@ static int forget(void **state)
     return kt_tmpdir_teardown(state);
 }
 
-static unsigned lines_in(const char *folder, const char *name)
+static unsigned lines_in(const char *dir, const char *name)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     const unsigned count = kt_file_lines(path);
     free(path);
     return count;
@@ -45,13 +45,13 @@ static void the_compiler_is_asked_at_once(void **state)
                                  "    [ $turns -lt 500 ] || exit 1\n"
                                  "done\n"
                                  "exec gcc \"$@\"\n";
-    char *folder = *state;
+    char *dir = *state;
     rig r;
     if (system("command -v gcc >/dev/null") != 0) { /* NOLINT(cert-env33-c) */
         skip();
         return;
     }
-    char *path = rig_script(folder, "waiting", script);
+    char *path = rig_script(dir, "waiting", script);
     setenv("KILN_CC", path, 1);
     rig_open(&r, NULL);
     char *identity = rig_identity(&r, &r.target);
@@ -59,7 +59,7 @@ static void the_compiler_is_asked_at_once(void **state)
     assert_non_null(strstr(identity, "tool=collect2 "));
     assert_non_null(strstr(identity, "tool=as "));
     assert_non_null(strstr(identity, "tool=ld "));
-    assert_int_equal(lines_in(folder, "asked"), 5);
+    assert_int_equal(lines_in(dir, "asked"), 5);
     free(identity);
     rig_close(&r);
     free(path);
@@ -72,18 +72,18 @@ static void a_compiler_without_commands_is_asked_for_cc1(void **state)
                                  "echo \"$1\" >>\"${0%/*}/asked\"\n"
                                  "[ \"$1\" = -v ] || exec gcc \"$@\"\n"
                                  "gcc \"$@\" 2>&1 | grep -v '/cc1 ' >&2\n";
-    char *folder = *state;
+    char *dir = *state;
     rig r;
     if (system("command -v gcc >/dev/null") != 0) { /* NOLINT(cert-env33-c) */
         skip();
         return;
     }
-    char *path = rig_script(folder, "silent", script);
+    char *path = rig_script(dir, "silent", script);
     setenv("KILN_CC", path, 1);
     rig_open(&r, NULL);
     char *identity = rig_identity(&r, &r.target);
     assert_non_null(strstr(identity, "tool=cc1 "));
-    assert_int_equal(lines_in(folder, "asked"), 6);
+    assert_int_equal(lines_in(dir, "asked"), 6);
     free(identity);
     rig_close(&r);
     free(path);
@@ -97,10 +97,10 @@ static bool loader_is_asked(const char *path)
     return kn_cpu_libraries_question(path, &ask);
 }
 
-static char *build_program(const char *folder, const char *name, const char *options)
+static char *build_program(const char *dir, const char *name, const char *options)
 {
     char command[1024];
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     kn_text_putf(command, sizeof(command), "echo 'int main(void){return 0;}' | cc -x c - -o %s %s",
                  path, options);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
@@ -113,11 +113,11 @@ static void the_loader_is_asked_where_more_than_the_C_library_is_needed(void **s
         print_message("the cross compiler has no library but the C library's\n");
         skip();
     }
-    const char *folder = *state;
-    char *plain = build_program(folder, "plain", "");
-    char *more = build_program(folder, "more", "-Wl,--no-as-needed -lcmocka");
-    char *filter = build_program(folder, "filter", "-Wl,-z,now -Wl,--audit=libaudit.so");
-    char *link = kt_path(folder, "link");
+    const char *dir = *state;
+    char *plain = build_program(dir, "plain", "");
+    char *more = build_program(dir, "more", "-Wl,--no-as-needed -lcmocka");
+    char *filter = build_program(dir, "filter", "-Wl,-z,now -Wl,--audit=libaudit.so");
+    char *link = kt_path(dir, "link");
     assert_int_equal(symlink(plain, link), 0);
     assert_false(loader_is_asked(plain));
     assert_false(loader_is_asked(link));
@@ -132,10 +132,10 @@ static void the_loader_is_asked_where_more_than_the_C_library_is_needed(void **s
 /* What cannot be read is asked for. */
 static void a_damaged_program_is_asked_about(void **state)
 {
-    const char *folder = *state;
+    const char *dir = *state;
     size_t size = 0;
-    char *plain = build_program(folder, "plain", "");
-    char *cut = kt_path(folder, "cut");
+    char *plain = build_program(dir, "plain", "");
+    char *cut = kt_path(dir, "cut");
     char *bytes = kt_file_read(plain, &size);
     for (size_t keep = 0; keep < 1024 && keep < size; keep += 17) {
         kt_file_write(cut, bytes, keep);
@@ -153,9 +153,9 @@ static void a_damaged_program_is_asked_about(void **state)
 /* When the first answer is in, the program begins to ignore SIGCHLD: the rest is reaped unseen. */
 static void *ignore_children(void *user)
 {
-    const char *folder = user;
-    char *first = kt_path(folder, "first");
-    char *go = kt_path(folder, "go");
+    const char *dir = user;
+    char *first = kt_path(dir, "first");
+    char *go = kt_path(dir, "go");
     while (!kt_file_exists(first)) {
         (void)usleep(1000);
     }
@@ -186,7 +186,7 @@ static void K12_a_program_that_reaps_children_is_told(void **state)
                                  "until [ -e \"$here/go\" ]; do sleep 0.02; done\n"
                                  "exec gcc \"$@\"\n";
     static const kiln_host host = {0};
-    char *folder = *state;
+    char *dir = *state;
     cpu_tools tools;
     const cpu_toolchain *found = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -195,10 +195,10 @@ static void K12_a_program_that_reaps_children_is_told(void **state)
         skip();
         return;
     }
-    char *path = rig_script(folder, "reaped", script);
+    char *path = rig_script(dir, "reaped", script);
     setenv("KILN_CC", path, 1);
     kn_cpu_tools_init(&tools, &host);
-    assert_int_equal(pthread_create(&thread, NULL, ignore_children, folder), 0);
+    assert_int_equal(pthread_create(&thread, NULL, ignore_children, dir), 0);
     const kiln_status status = kn_cpu_toolchain_get(&tools, &found, &diag);
     (void)signal(SIGCHLD, SIG_DFL);
     assert_int_equal(pthread_join(thread, NULL), 0);

@@ -77,24 +77,24 @@ static void expect_no_path(rig *r, const char *const *options, size_t count)
     char before[4096];
     assert_non_null(getcwd(before, sizeof(before)));
     for (int i = 0; i < 2; i++) {
-        char *folder = kt_tmpdir_create();
-        char *name = kt_path(folder, "where.c");
-        char *part = kt_path(folder, "part.h");
-        const char *const dirs[] = {folder};
+        char *dir = kt_tmpdir_create();
+        char *name = kt_path(dir, "where.c");
+        char *part = kt_path(dir, "part.h");
+        const char *const dirs[] = {dir};
         kt_file_write(part, "#define PART __FILE__\n", 22);
         kiln_source source = rig_source(name, text);
         source.include_dirs = dirs;
         source.include_dir_count = 1;
         source.options = options;
         source.option_count = count;
-        assert_int_equal(chdir(folder), 0);
+        assert_int_equal(chdir(dir), 0);
         assert_int_equal(rig_compile(r, &source, &artifacts[i]), KILN_OK);
         assert_int_equal(chdir(before), 0);
-        assert_false(contains(artifacts[i].base.data, artifacts[i].base.size, folder));
+        assert_false(contains(artifacts[i].base.data, artifacts[i].base.size, dir));
         assert_false(contains(artifacts[i].base.data, artifacts[i].base.size, "kiln-cc-"));
         free(part);
         free(name);
-        kt_tmpdir_remove(folder);
+        kt_tmpdir_remove(dir);
     }
     assert_int_equal(artifacts[0].base.size, artifacts[1].base.size);
     assert_memory_equal(artifacts[0].base.data, artifacts[1].base.data, artifacts[0].base.size);
@@ -109,11 +109,11 @@ static void K5_no_path_in_the_object(void **state)
     expect_no_path(*state, debug, 1);
 }
 
-/* The object of a source with a header in `folder`/inc/part.h, compiled in `current`. */
-static void compile_in(const char *folder, const char *current, kn_artifact *artifact)
+/* The object of a source with a header in `directory`/inc/part.h, compiled in `current`. */
+static void compile_in(const char *dir, const char *current, kn_artifact *artifact)
 {
     static const char *const debug[] = {"-g"};
-    char *inc = kt_path(folder, "inc");
+    char *inc = kt_path(dir, "inc");
     char *before = kn_path_resolve(".");
     const char *const dirs[] = {inc};
     rig r;
@@ -125,7 +125,7 @@ static void compile_in(const char *folder, const char *current, kn_artifact *art
     source.include_dir_count = 1;
     source.options = debug;
     source.option_count = 1;
-    char *there = kt_path(folder, current);
+    char *there = kt_path(dir, current);
     assert_int_equal(chdir(there), 0);
     rig_open(&r, NULL);
     assert_int_equal(rig_compile(&r, &source, artifact), KILN_OK);
@@ -143,16 +143,16 @@ static void E16_debug_information_does_not_depend_on_the_current_directory(void 
 #else /* perhaps emulated: then cc alone makes code for the machine */
     static const char *const compilers[] = {"cc"};
 #endif
-    static const char *const folders[] = {".", "inc", "inc/part", "inc/part/deep", "other"};
+    static const char *const dirs[] = {".", "inc", "inc/part", "inc/part/deep", "other"};
     static const char header[] = "static inline int part(unsigned long i) { return (int)i; }\n";
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     (void)state;
-    for (size_t i = 1; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        char *path = kt_path(folder, folders[i]);
+    for (size_t i = 1; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+        char *path = kt_path(dir, dirs[i]);
         assert_int_equal(mkdir(path, 0700), 0);
         free(path);
     }
-    char *part = kt_path(folder, "inc/part/part.h");
+    char *part = kt_path(dir, "inc/part/part.h");
     kt_file_write(part, header, sizeof(header) - 1);
     for (size_t c = 0; c < sizeof(compilers) / sizeof(compilers[0]); c++) {
         kn_artifact first, other;
@@ -162,9 +162,9 @@ static void E16_debug_information_does_not_depend_on_the_current_directory(void 
         }
         assert_int_equal(setenv("KILN_CC", path, 1), 0);
         free(path);
-        compile_in(folder, folders[0], &first);
-        for (size_t i = 1; i < sizeof(folders) / sizeof(folders[0]); i++) {
-            compile_in(folder, folders[i], &other);
+        compile_in(dir, dirs[0], &first);
+        for (size_t i = 1; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+            compile_in(dir, dirs[i], &other);
             assert_int_equal(first.base.size, other.base.size);
             assert_memory_equal(first.base.data, other.base.data, first.base.size);
             kn_artifact_deinit(&other);
@@ -173,7 +173,7 @@ static void E16_debug_information_does_not_depend_on_the_current_directory(void 
     }
     unsetenv("KILN_CC");
     free(part);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 /* gcc would take "part.h.gch" for part.h, unasked. */
@@ -184,12 +184,12 @@ static void K1_files_that_no_text_names_are_not_read(void **state)
         "KILN_KERNEL(where, KILN_OUT(char, to))\n"
         "{\n    KILN_ITEMS_X(i)\n    {\n        to[i] = PART[i];\n    }\n}\n";
     rig *r = *state;
-    char *folder = kt_tmpdir_create();
-    char *part = kt_path(folder, "part.h");
-    char *other = kt_path(folder, "other.h");
-    char *compiled = kt_path(folder, "part.h.gch");
-    char *predefined = kt_path(folder, "stdc-predef.h.gch");
-    const char *const dirs[] = {folder};
+    char *dir = kt_tmpdir_create();
+    char *part = kt_path(dir, "part.h");
+    char *other = kt_path(dir, "other.h");
+    char *compiled = kt_path(dir, "part.h.gch");
+    char *predefined = kt_path(dir, "stdc-predef.h.gch");
+    const char *const dirs[] = {dir};
     kn_strbuf command;
     kn_artifact artifact;
     kt_file_write(part, "#define PART \"the header\"\n", 26);
@@ -217,7 +217,7 @@ static void K1_files_that_no_text_names_are_not_read(void **state)
     free(compiled);
     free(other);
     free(part);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 static void an_error_has_the_file_the_line_and_the_log(void **state)
@@ -272,13 +272,13 @@ static void warnings_become_the_log(void **state)
     kn_artifact_deinit(&artifact);
 }
 
-static void defines_headers_and_folders_are_found(void **state)
+static void defines_headers_and_dirs_are_found(void **state)
 {
     rig *r = *state;
     kn_artifact artifact;
-    char *folder = kt_tmpdir_create();
-    char *file = kt_path(folder, "onfile.h");
-    const char *const dirs[] = {folder};
+    char *dir = kt_tmpdir_create();
+    char *file = kt_path(dir, "onfile.h");
+    const char *const dirs[] = {dir};
     const kiln_define defines[] = {{"ONE", NULL}, {"TWO", "(1 + 1)"}};
     const kiln_header headers[] = {{"deep/inmemory.h", "#include \"next.h\"\n", 18},
                                    {"deep/next.h", "#define FOUR 4\n", 15}};
@@ -305,31 +305,31 @@ static void defines_headers_and_folders_are_found(void **state)
     assert_non_null(strstr(r->diag.why, "../escape.h"));
     kn_artifact_deinit(&artifact);
     free(file);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 static void nothing_is_left_behind(void **state)
 {
     rig *r = *state;
     kn_artifact artifact;
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     const kiln_source good = rig_source("k.c", NOTHING);
     const kiln_source bad = rig_source("k.c", "nonsense");
     const char *before = getenv("TMPDIR");
     char *keep = before != NULL ? kn_text_copy(before) : NULL;
-    setenv("TMPDIR", folder, 1);
+    setenv("TMPDIR", dir, 1);
     assert_int_equal(rig_compile(r, &good, &artifact), KILN_OK);
     kn_artifact_deinit(&artifact);
     assert_int_equal(rig_compile(r, &bad, &artifact), KILN_E_COMPILE);
     kn_artifact_deinit(&artifact);
-    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(rmdir(dir), 0);
     if (keep != NULL) {
         setenv("TMPDIR", keep, 1);
     } else {
         unsetenv("TMPDIR");
     }
     free(keep);
-    free(folder);
+    free(dir);
 }
 
 /* --- compilers that misbehave ----------------------------------------------------------------- */
@@ -338,17 +338,17 @@ static void nothing_is_left_behind(void **state)
 static kiln_status compile_with(const char *instead, kn_artifact *artifact, rig *r)
 {
     char script[1024];
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     const kiln_source source = rig_source("k.c", NOTHING);
     kn_text_putf(script, sizeof(script),
                  "#!/bin/sh\nout=\nlast=\nfor a in \"$@\"; do [ \"$last\" = -o ] && out=$a; "
                  "last=$a; done\ncase \" $* \" in *\" -shared \"*) %s;; esac\nexec cc \"$@\"\n",
                  instead);
-    char *path = rig_script(folder, "cc", script);
+    char *path = rig_script(dir, "cc", script);
     setenv("KILN_CC", path, 1);
     kiln_status status = rig_compile(r, &source, artifact);
     free(path);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     return status;
 }
 
@@ -511,7 +511,7 @@ int main(void)
         T(a_missing_function_is_an_error_of_the_compile),
         T(a_source_without_a_kernel_is_told_so),
         T(warnings_become_the_log),
-        T(defines_headers_and_folders_are_found),
+        T(defines_headers_and_dirs_are_found),
         T(nothing_is_left_behind),
         T(a_wrapper_that_behaves_is_fine),
         T(D3_success_without_an_object_is_a_failure),

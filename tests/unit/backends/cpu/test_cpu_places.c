@@ -44,14 +44,14 @@ static void use_compiler(const char *name)
     free(path);
 }
 
-static void make_folder(char *path)
+static void make_dir(char *path)
 {
     assert_int_equal(mkdir(path, 0700), 0);
     free(path);
 }
 
-/* `program` appears in `folder`, which the memo of an earlier process does not know of. */
-static void appears(const char *folder, const char *program)
+/* `program` appears in `directory`, which the memo of an earlier process does not know of. */
+static void appears(const char *dir, const char *program)
 {
     rig_memo memo = {.count = 0};
     rig r;
@@ -63,12 +63,12 @@ static void appears(const char *folder, const char *program)
     char *same = rig_identity(&r, &r.target);
     assert_int_equal(rig_cpu(&r)->tools.asked, 0);
     assert_string_equal(before, same);
-    if (!kt_file_exists(folder)) {
-        make_folder(kn_text_copy(folder));
+    if (!kt_file_exists(dir)) {
+        make_dir(kn_text_copy(dir));
     }
     char *script = NULL;
     assert_true(asprintf(&script, "#!/bin/sh\nexec %s \"$@\"\n", program) > 0);
-    free(rig_script(folder, program, script));
+    free(rig_script(dir, program, script));
     char *after = rig_identity(&r, &r.target); /* in the same process */
     assert_int_equal(rig_cpu(&r)->tools.asked, 1);
     assert_string_not_equal(before, after);
@@ -81,23 +81,23 @@ static void appears(const char *folder, const char *program)
     free(before);
 }
 
-static char *subfolder(const char *folder, const char *name)
+static char *subdir(const char *dir, const char *name)
 {
-    char *list = kt_path(folder, "path");
+    char *list = kt_path(dir, "path");
     char *path = kt_path(list, name);
     free(list);
     return path;
 }
 
-static void gcc_with_a_path(const char *folder)
+static void gcc_with_a_path(const char *dir)
 {
     if (kn_test_is_emulated()) {
         print_message("a cross compiler has directories of its own\n");
         skip();
     }
     use_compiler("gcc");
-    char *list = kt_path(folder, "path");
-    make_folder(kn_text_copy(list));
+    char *list = kt_path(dir, "path");
+    make_dir(kn_text_copy(list));
     assert_int_equal(setenv("COMPILER_PATH", list, 1), 0);
     free(list);
 }
@@ -124,10 +124,10 @@ static void E6_an_assembler_of_the_machine_that_appears_is_noticed(void **state)
     gcc_with_a_path(*state);
     rig_open(&r, NULL);
     free(rig_identity(&r, &r.target));
-    char *folder = subfolder(*state, rig_cpu(&r)->tools.current->machine);
+    char *dir = subdir(*state, rig_cpu(&r)->tools.current->machine);
     rig_close(&r);
-    appears(folder, "as");
-    free(folder);
+    appears(dir, "as");
+    free(dir);
 }
 
 static void E6_a_list_of_programs_that_depends_on_the_directory_is_not_cached(void **state)

@@ -130,19 +130,19 @@ static void K8_compiler_swapped_behind_same_path(void **state)
 {
     rig_memo memo = {.count = 0};
     rig r;
-    char *folder = *state;
-    char *path = rig_script(folder, "mycc", "#!/bin/sh\nexec cc \"$@\"\n");
+    char *dir = *state;
+    char *path = rig_script(dir, "mycc", "#!/bin/sh\nexec cc \"$@\"\n");
     setenv("KILN_CC", path, 1);
 
     rig_open(&r, &memo);
     char *before = rig_identity(&r, &r.target);
-    free(rig_script(folder, "mycc", "#!/bin/sh\nexec cc  \"$@\"\n"));
+    free(rig_script(dir, "mycc", "#!/bin/sh\nexec cc  \"$@\"\n"));
     char *within = rig_identity(&r, &r.target);
     assert_string_not_equal(before, within);
     assert_int_equal(rig_cpu(&r)->tools.asked, 2);
     rig_close(&r);
 
-    free(rig_script(folder, "mycc", "#!/bin/sh\nexec cc   \"$@\"\n"));
+    free(rig_script(dir, "mycc", "#!/bin/sh\nexec cc   \"$@\"\n"));
     rig_open(&r, &memo);
     char *later = rig_identity(&r, &r.target);
     assert_int_equal(rig_cpu(&r)->tools.asked, 1);
@@ -150,7 +150,7 @@ static void K8_compiler_swapped_behind_same_path(void **state)
     rig_close(&r);
 
     /* The first one back again: known as what it is. */
-    free(rig_script(folder, "mycc", "#!/bin/sh\nexec cc \"$@\"\n"));
+    free(rig_script(dir, "mycc", "#!/bin/sh\nexec cc \"$@\"\n"));
     rig_open(&r, &memo);
     char *back = rig_identity(&r, &r.target);
     assert_string_equal(before, back);
@@ -164,7 +164,7 @@ static void K8_compiler_swapped_behind_same_path(void **state)
 }
 
 /* A file of options that the compiler reads by itself is edited. */
-static void options_file_is_edited(const char *folder, const char *compiler, const char *option,
+static void options_file_is_edited(const char *dir, const char *compiler, const char *option,
                                    const char *const texts[2])
 {
     char command[128];
@@ -176,10 +176,10 @@ static void options_file_is_edited(const char *folder, const char *compiler, con
         skip();
         return;
     }
-    char *file = kt_path(folder, "options");
+    char *file = kt_path(dir, "options");
     kn_text_putf(script, sizeof(script), "#!/bin/sh\nexec %s %s%s \"$@\"\n", compiler, option,
                  file);
-    char *path = rig_script(folder, "configured", script);
+    char *path = rig_script(dir, "configured", script);
     setenv("KILN_CC", path, 1);
     kt_file_write(file, texts[0], strlen(texts[0]));
     rig_open(&r, &memo);
@@ -214,7 +214,7 @@ static void K2_an_edited_configuration_of_clang_is_noticed(void **state)
 /* The driver stays, but the assembler it starts by name is another one. */
 static void K2_another_assembler_on_the_path_is_noticed(void **state)
 {
-    char *folder = *state;
+    char *dir = *state;
     const char *path = getenv("PATH");
     rig_memo memo = {.count = 0};
     rig r;
@@ -225,7 +225,7 @@ static void K2_another_assembler_on_the_path_is_noticed(void **state)
         skip();
     }
     char *keep = kn_text_copy(path);
-    assert_true(asprintf(&longer, "%s:%s", folder, path) > 0);
+    assert_true(asprintf(&longer, "%s:%s", dir, path) > 0);
     setenv("KILN_CC", "gcc", 1);
     setenv("PATH", longer, 1);
     rig_open(&r, &memo);
@@ -239,7 +239,7 @@ static void K2_another_assembler_on_the_path_is_noticed(void **state)
     }
     char *before = rig_identity(&r, &r.target);
     rig_close(&r);
-    free(rig_script(folder, "as", "#!/bin/sh\nexec /usr/bin/as \"$@\"\n"));
+    free(rig_script(dir, "as", "#!/bin/sh\nexec /usr/bin/as \"$@\"\n"));
     rig_open(&r, &memo);
     char *after = rig_identity(&r, &r.target);
     assert_int_equal(rig_cpu(&r)->tools.asked, 1);
@@ -253,13 +253,13 @@ static void K2_another_assembler_on_the_path_is_noticed(void **state)
     rig_memo_clear(&memo);
 }
 
-static bool searches(rig *r, const char *folder)
+static bool searches(rig *r, const char *wanted)
 {
     const char *dir = NULL;
     for (size_t i = 0;
          (dir = kn_backend_cpu.compiler->system_include_dir(r->instance, &r->target, i)) != NULL;
          i++) {
-        if (strcmp(dir, folder) == 0) {
+        if (strcmp(dir, wanted) == 0) {
             return true;
         }
     }
@@ -269,13 +269,13 @@ static bool searches(rig *r, const char *folder)
 /* A wrapper that takes directories from the environment, as Nix has them: other values, other
  * headers.
  */
-static void K1_folders_that_a_variable_adds_are_searched(void **state)
+static void K1_dirs_that_a_variable_adds_are_searched(void **state)
 {
-    char *folder = *state;
+    char *dir = *state;
     rig_memo memo = {.count = 0};
     rig r;
-    char *path = rig_script(folder, "nixcc", "#!/bin/sh\nexec cc $NIX_CFLAGS_COMPILE \"$@\"\n");
-    char *dirs[] = {kt_path(folder, "one"), kt_path(folder, "two")};
+    char *path = rig_script(dir, "nixcc", "#!/bin/sh\nexec cc $NIX_CFLAGS_COMPILE \"$@\"\n");
+    char *dirs[] = {kt_path(dir, "one"), kt_path(dir, "two")};
     setenv("KILN_CC", path, 1);
     rig_open(&r, &memo);
     for (size_t i = 0; i < 2; i++) {
@@ -327,13 +327,13 @@ static void a_file_in_a_list_of_directories_is_missing(void **state)
 static void K8_replaced_during_the_compile(void **state)
 {
     char script[512];
-    char *folder = *state;
+    char *dir = *state;
     rig r;
     kn_artifact artifact;
     kn_text_putf(script, sizeof(script),
                  "#!/bin/sh\ncase \" $* \" in *\" -shared \"*) echo '#' >>\"$0\";; esac\n"
                  "exec cc \"$@\"\n");
-    char *path = rig_script(folder, "selfchanging", script);
+    char *path = rig_script(dir, "selfchanging", script);
     setenv("KILN_CC", path, 1);
     rig_open(&r, NULL);
     const kiln_source source = rig_source("k.c", NOTHING);
@@ -357,10 +357,10 @@ static void expect_unavailable(rig *r, const char *why)
 
 static void without_a_compiler_it_is_still_ready(void **state)
 {
-    char *folder = *state;
+    char *dir = *state;
     rig r;
     char *keep = kn_text_copy(getenv("PATH"));
-    setenv("PATH", folder, 1);
+    setenv("PATH", dir, 1);
     rig_open(&r, NULL);
     assert_int_equal(r.report.outcome, KILN_PROBE_READY);
     assert_int_equal(r.report.device_count, 1);
@@ -392,10 +392,10 @@ static void what_is_no_compiler_is_told(void **state)
     static const char *const scripts[] = {"#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 1\n",
                                           "#!/bin/sh\nkill -9 $$\n",
                                           "#!/bin/sh\necho hello version 1 >&2\n"};
-    char *folder = *state;
+    char *dir = *state;
     rig r;
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
-        char *path = rig_script(folder, "false", scripts[i]);
+        char *path = rig_script(dir, "false", scripts[i]);
         setenv("KILN_CC", path, 1);
         rig_open(&r, NULL);
         expect_unavailable(&r, "does not print");
@@ -416,7 +416,7 @@ int main(void)
         T(a_damaged_memo_is_not_believed),
         F(K8_compiler_swapped_behind_same_path),
         F(K2_another_assembler_on_the_path_is_noticed),
-        F(K1_folders_that_a_variable_adds_are_searched),
+        F(K1_dirs_that_a_variable_adds_are_searched),
         F(a_file_in_a_list_of_directories_is_missing),
         F(K8_replaced_during_the_compile),
         F(K2_edited_specs_of_gcc_are_noticed),

@@ -14,10 +14,10 @@ typedef struct run {
     kiln_launch launch;
 } run;
 
-static void start(run *r, const char *folder)
+static void start(run *r, const char *dir)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *root = kt_path(folder, "cache");
+    char *root = kt_path(dir, "cache");
     world_open(&r->w, root);
     kiln_source source = world_source(text, NULL, 0);
     r->program = world_build(&r->w, &source);

@@ -192,7 +192,7 @@ static void a_binary_that_was_cut_off_is_seen(void **state)
 }
 
 /* NVRTC by itself would find it there, and no key would know. */
-static void K1_the_current_folder_is_not_searched(void **state)
+static void K1_the_current_dir_is_not_searched(void **state)
 {
     static const char text[] = "#include \"beside.h\"\n"
                                "extern \"C\" __global__ void k(int *x) { x[0] = BESIDE; }\n";
@@ -220,9 +220,9 @@ static void K1_the_current_folder_is_not_searched(void **state)
     free(root);
 }
 
-static void write_header(const char *folder, const char *name, const char *text)
+static void write_header(const char *dir, const char *name, const char *text)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     char *parent = strdup(path);
     assert_non_null(parent);
     *strrchr(parent, '/') = '\0';
@@ -232,16 +232,16 @@ static void write_header(const char *folder, const char *name, const char *text)
     free(path);
 }
 
-/* Compiles with the directories A and B of `folder`, and says where it came from and what it
+/* Compiles with the directories A and B of `directory`, and says where it came from and what it
  * holds. */
-static kiln_origin compile_in(const char *folder, const char *text, const char *name,
+static kiln_origin compile_in(const char *dir, const char *text, const char *name,
                               const char *const *options, size_t count, kiln_blob **out_blob)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_origin origin = KILN_ORIGIN_NONE;
     kiln_source source = world_source(text, NULL, 0);
-    char *a = kt_path(folder, "A");
-    char *b = kt_path(folder, "B");
+    char *a = kt_path(dir, "A");
+    char *b = kt_path(dir, "B");
     const char *const dirs[] = {a, b};
     source.name = name;
     source.options = options;
@@ -276,29 +276,29 @@ static void K1_no_source_include_finds_no_header_beside(void **state)
     char *root = kt_path((const char *)*state, "beside");
     for (size_t i = 0; i < 2; i++) {
         kiln_blob *blob = NULL;
-        char *folder = kt_path((const char *)*state, i == 0 ? "long" : "short");
-        assert_int_equal(mkdir(folder, 0700), 0);
-        write_header(folder, "A/a.h", "#include \"sub/b.h\"\n");
-        write_header(folder, "A/sub/b.h", "#include \"c.h\"\n");
-        write_header(folder, "A/sub/c.h", "#define VALUE 111\n");
-        write_header(folder, "B/c.h", "#define VALUE 222\n");
+        char *dir = kt_path((const char *)*state, i == 0 ? "long" : "short");
+        assert_int_equal(mkdir(dir, 0700), 0);
+        write_header(dir, "A/a.h", "#include \"sub/b.h\"\n");
+        write_header(dir, "A/sub/b.h", "#include \"c.h\"\n");
+        write_header(dir, "A/sub/c.h", "#define VALUE 111\n");
+        write_header(dir, "B/c.h", "#define VALUE 222\n");
         open_on(root);
-        assert_int_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+        assert_int_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
                          KILN_ORIGIN_COMPILED);
         kiln_blob_release(blob);
-        assert_int_not_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+        assert_int_not_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
                              KILN_ORIGIN_COMPILED);
         kiln_blob_release(blob);
-        write_header(folder, "A/sub/c.h", "#define VALUE 112\n"); /* nobody reads it */
-        assert_int_not_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+        write_header(dir, "A/sub/c.h", "#define VALUE 112\n"); /* nobody reads it */
+        assert_int_not_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
                              KILN_ORIGIN_COMPILED);
         kiln_blob_release(blob);
-        write_header(folder, "B/c.h", "#define VALUE 333\n");
-        assert_int_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+        write_header(dir, "B/c.h", "#define VALUE 333\n");
+        assert_int_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
                          KILN_ORIGIN_COMPILED);
         kiln_blob_release(blob);
         close_all();
-        free(folder);
+        free(dir);
     }
     free(root);
 }
@@ -362,34 +362,34 @@ static void K1_the_toolkits_directory_is_searched_where_it_stands(void **state)
         "extern \"C\" __global__ void k(float *x) { x[0] = CUDART_INF_F; }\n";
     static kn_cuda_toolkit toolkit;
     char *root = kt_path((const char *)*state, "order");
-    char *folder = kt_path((const char *)*state, "ordered");
-    char *a = kt_path(folder, "A");
+    char *dir = kt_path((const char *)*state, "ordered");
+    char *a = kt_path(dir, "A");
     kiln_blob *first = NULL;
     kiln_blob *second = NULL;
     kn_cuda_toolkit_find(&toolkit);
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
     assert_int_equal(symlink(toolkit.include[0], a), 0);
-    write_header(folder, "B/math_constants.h", "#define CUDART_INF_F 111\n");
+    write_header(dir, "B/math_constants.h", "#define CUDART_INF_F 111\n");
     open_on(root);
-    assert_int_equal(compile_in(folder, text, "k.cu", NULL, 0, &first), KILN_ORIGIN_COMPILED);
-    write_header(folder, "B/math_constants.h", "#define CUDART_INF_F 222\n"); /* nobody reads it */
-    assert_int_not_equal(compile_in(folder, text, "k.cu", NULL, 0, &second), KILN_ORIGIN_COMPILED);
+    assert_int_equal(compile_in(dir, text, "k.cu", NULL, 0, &first), KILN_ORIGIN_COMPILED);
+    write_header(dir, "B/math_constants.h", "#define CUDART_INF_F 222\n"); /* nobody reads it */
+    assert_int_not_equal(compile_in(dir, text, "k.cu", NULL, 0, &second), KILN_ORIGIN_COMPILED);
     kiln_blob_release(second);
     /* Without A the other one is read. */
     assert_int_equal(unlink(a), 0);
-    assert_int_equal(compile_in(folder, text, "k.cu", NULL, 0, &second), KILN_ORIGIN_COMPILED);
+    assert_int_equal(compile_in(dir, text, "k.cu", NULL, 0, &second), KILN_ORIGIN_COMPILED);
     assert_int_not_equal(
         memcmp(kiln_blob_data(first), kiln_blob_data(second), kiln_blob_size(first)), 0);
     kiln_blob_release(first);
     kiln_blob_release(second);
     close_all();
     free(a);
-    free(folder);
+    free(dir);
     free(root);
 }
 
 /* NVRTC drops blanks and a "=" that are part of a directory's name. */
-static void K1_odd_names_of_folders_are_kept(void **state)
+static void K1_odd_names_of_dirs_are_kept(void **state)
 {
     static const char text[] = "#include <a.h>\n"
                                "extern \"C\" __global__ void k(int *x) { x[0] = VALUE; }\n";
@@ -423,10 +423,10 @@ static void K1_odd_names_of_folders_are_kept(void **state)
 }
 
 /* The precompiled header of a directory, waited for; false where addresses cannot be fixed. */
-static bool header_made(const char *folder)
+static bool header_made(const char *dir)
 {
     for (int i = 0; i < 600; i++) {
-        DIR *list = opendir(folder);
+        DIR *list = opendir(dir);
         const struct dirent *entry = NULL;
         bool made = false;
         bool making = false;
@@ -449,7 +449,7 @@ static bool header_made(const char *folder)
 static void a_precompiled_header_changes_no_byte(void **state)
 {
     char *root = kt_path((const char *)*state, "pch");
-    char *folder = kt_path(root, "pch");
+    char *dir = kt_path(root, "pch");
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_source source = world_source(mma_text, NULL, 0);
     static const char second[] = "#include <cuda_fp16.h>\n"
@@ -464,7 +464,7 @@ static void a_precompiled_header_changes_no_byte(void **state)
     open_on(root);
     ok(kiln_compile(runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
     kiln_blob_release(with);
-    if (!header_made(folder)) {
+    if (!header_made(dir)) {
         print_message("no precompiled header could be made here\n");
     }
     source.text = second;
@@ -482,7 +482,7 @@ static void a_precompiled_header_changes_no_byte(void **state)
     kiln_blob_release(with);
     kiln_blob_release(without);
     free(plain);
-    free(folder);
+    free(dir);
     free(root);
 }
 
@@ -520,10 +520,10 @@ int main(void)
         cmocka_unit_test(parameters_are_counted),
         cmocka_unit_test(options_hold_in_link_time_optimisation),
         cmocka_unit_test(a_binary_that_was_cut_off_is_seen),
-        cmocka_unit_test(K1_the_current_folder_is_not_searched),
+        cmocka_unit_test(K1_the_current_dir_is_not_searched),
         cmocka_unit_test(K1_no_source_include_finds_no_header_beside),
         cmocka_unit_test(K1_the_toolkits_directory_is_searched_where_it_stands),
-        cmocka_unit_test(K1_odd_names_of_folders_are_kept),
+        cmocka_unit_test(K1_odd_names_of_dirs_are_kept),
         cmocka_unit_test(K5_what_code_says_of_its_file_is_in_the_key),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
         cmocka_unit_test(nothing_is_stored_after_restrict),

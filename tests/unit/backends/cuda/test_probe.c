@@ -40,8 +40,8 @@ static char *probe(const char *driver, const char *toolkit)
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     assert_true(length > 0);
     self[length] = '\0';
-    (void)snprintf(path, sizeof(path), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECUDA_FOLDER, driver);
-    (void)snprintf(cuda, sizeof(cuda), "CUDA_PATH=%s/%s", KILN_FAKECUDA_FOLDER, toolkit);
+    (void)snprintf(path, sizeof(path), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECUDA_DIR, driver);
+    (void)snprintf(cuda, sizeof(cuda), "CUDA_PATH=%s/%s", KILN_FAKECUDA_DIR, toolkit);
     const char *argv[] = {self, "report", NULL};
     const char *environment[] = {path, cuda, NULL};
     const kn_process_request request = {
@@ -95,7 +95,7 @@ static void P3_the_toolkits_stub_is_no_driver(void **state)
     EXPECT("stub", "none", "library unusable", "stub of libcuda");
 }
 
-static void P4_the_folders_of_WSL_and_others_are_searched(void **state)
+static void P4_the_dirs_of_WSL_and_others_are_searched(void **state)
 {
     (void)state;
     static const char *const wanted[] = {"/usr/lib/wsl/lib/libcuda.so.1",
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_installation_is_ready),
         cmocka_unit_test(P3_the_toolkits_stub_is_no_driver),
-        cmocka_unit_test(P4_the_folders_of_WSL_and_others_are_searched),
+        cmocka_unit_test(P4_the_dirs_of_WSL_and_others_are_searched),
         cmocka_unit_test(P5_an_old_driver_and_a_missing_symbol_differ),
         cmocka_unit_test(no_device_and_a_mismatched_driver_differ),
         cmocka_unit_test(P6_NVRTC_without_its_builtins_is_told),

@@ -84,9 +84,9 @@ static void K2_another_build_of_the_toolkit_compiles_anew(void **state)
     kiln_source source = world_source(plain_text, NULL, 0);
     assert_int_equal(compiles_for(root, &source), 1);
     assert_int_equal(compiles_for(root, &source), 0);
-    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_FOLDER "/toolkit_next", 1), 0);
+    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_DIR "/toolkit_next", 1), 0);
     assert_int_equal(compiles_for(root, &source), 1);
-    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_FOLDER "/toolkit", 1), 0);
+    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_DIR "/toolkit", 1), 0);
     assert_int_equal(compiles_for(root, &source), 0);
     free(root);
 }
@@ -124,7 +124,7 @@ static void copy_toolkit(const char *from, const char *to)
 {
     char command[1200];
     (void)snprintf(command, sizeof(command), "rm -rf %s && mkdir -p %s && cp -r %s/%s/lib64 %s/",
-                   to, to, KILN_FAKECUDA_FOLDER, from, to);
+                   to, to, KILN_FAKECUDA_DIR, from, to);
     assert_int_equal(system(command), 0);
 }
 
@@ -139,7 +139,7 @@ static void K8_the_compiler_is_what_it_is_not_where_it_is(void **state)
     assert_int_equal(compiles_for(root, &source), 0); /* another place, the same compiler */
     copy_toolkit("toolkit_next", moved);
     assert_int_equal(compiles_for(root, &source), 1); /* the same place, another compiler */
-    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_FOLDER "/toolkit", 1), 0);
+    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_DIR "/toolkit", 1), 0);
     free(moved);
     free(root);
 }
@@ -164,14 +164,14 @@ static void a_warm_start_opens_no_compiler(void **state)
 }
 
 /* The toolkit under the names of another version: what kiln takes its version from. */
-static void name_toolkit(const char *folder, const char *major, const char *version)
+static void name_toolkit(const char *dir, const char *major, const char *version)
 {
     char command[2000];
-    const char *from = KILN_FAKECUDA_FOLDER "/toolkit/lib64";
+    const char *from = KILN_FAKECUDA_DIR "/toolkit/lib64";
     (void)snprintf(command, sizeof(command),
                    "mkdir -p %s/lib64 && ln -s %s/libnvrtc.so.13 %s/lib64/libnvrtc.so.%s && "
                    "ln -s %s/libnvrtc-builtins.so.13.0 %s/lib64/libnvrtc-builtins.so.%s",
-                   folder, from, folder, major, from, folder, version);
+                   dir, from, dir, major, from, dir, version);
     assert_int_equal(system(command), 0);
 }
 
@@ -191,13 +191,13 @@ static bool compiles_without_nvrtcs_cache(const char *root, const kiln_source *s
 
 static void NVRTCs_own_cache_is_off_where_it_has_one(void **state)
 {
-    const char *folder = (const char *)*state;
-    char *root = kt_path(folder, "own");
-    char *second = kt_path(folder, "own-second");
-    char *third = kt_path(folder, "own-third");
-    char *log = kt_path(folder, "own.log");
-    char *before = kt_path(folder, "toolkit-12.8");
-    char *after = kt_path(folder, "toolkit-12.9");
+    const char *dir = (const char *)*state;
+    char *root = kt_path(dir, "own");
+    char *second = kt_path(dir, "own-second");
+    char *third = kt_path(dir, "own-third");
+    char *log = kt_path(dir, "own.log");
+    char *before = kt_path(dir, "toolkit-12.8");
+    char *after = kt_path(dir, "toolkit-12.9");
     kiln_source source = world_source(plain_text, NULL, 0);
     assert_true(compiles_without_nvrtcs_cache(root, &source, log));
     name_toolkit(before, "12", "12.8");
@@ -206,7 +206,7 @@ static void NVRTCs_own_cache_is_off_where_it_has_one(void **state)
     name_toolkit(after, "12", "12.9");
     assert_int_equal(setenv("CUDA_PATH", after, 1), 0);
     assert_true(compiles_without_nvrtcs_cache(third, &source, log));
-    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_FOLDER "/toolkit", 1), 0);
+    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_DIR "/toolkit", 1), 0);
     free(after);
     free(before);
     free(log);

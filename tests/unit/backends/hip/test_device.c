@@ -71,10 +71,10 @@ static const int seven = 7;
 static const double half = 0.5;
 
 /* The tests have one cache: what the first has compiled, the others load. */
-static void start(run *r, const char *folder)
+static void start(run *r, const char *dir)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *root = kt_path(folder, "cache");
+    char *root = kt_path(dir, "cache");
     world_open(&r->w, root);
     open_neighbour();
     kiln_source source = world_source(text, NULL, 0);

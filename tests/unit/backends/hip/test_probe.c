@@ -18,7 +18,7 @@ static void probe(const char *variant, bool compile_only, kiln_probe_report *out
     host = kn_host;
     host.compile_only = compile_only;
     memset(out_report, 0, sizeof(*out_report));
-    (void)snprintf(path, sizeof(path), "%s/%s", KILN_FAKEHIP_FOLDER, variant);
+    (void)snprintf(path, sizeof(path), "%s/%s", KILN_FAKEHIP_DIR, variant);
     assert_int_equal(setenv("ROCM_PATH", path, 1), 0);
     assert_int_equal(kn_backend_hip.open(&host, out_instance, out_report, &diag), KILN_OK);
     kiln_diag_clear(&diag);

@@ -173,13 +173,13 @@ static struct {
     bool timed_out;
 } last;
 
-static const char *start_in(const char *folder, const char *word, uint64_t limit_ns)
+static const char *start_in(const char *dir, const char *word, uint64_t limit_ns)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     char variable[4200];
     const char *log = getenv("FAKECL_LOG_HERE");
     char log_variable[4200];
-    (void)snprintf(variable, sizeof(variable), "LD_LIBRARY_PATH=%s", folder);
+    (void)snprintf(variable, sizeof(variable), "LD_LIBRARY_PATH=%s", dir);
     (void)snprintf(log_variable, sizeof(log_variable), "FAKECL_LOG=%s", log ? log : "");
     const char *const argv[] = {program_path, word, NULL};
     const char *const environment[] = {variable, log_variable, NULL};
@@ -200,9 +200,9 @@ static const char *start_in(const char *folder, const char *word, uint64_t limit
 
 static const char *start(const char *variant, const char *word)
 {
-    char folder[4096];
-    (void)snprintf(folder, sizeof(folder), "%s/%s", KILN_FAKECL_FOLDER, variant);
-    const char *text = start_in(folder, word, 60000000000U);
+    char dir[4096];
+    (void)snprintf(dir, sizeof(dir), "%s/%s", KILN_FAKECL_DIR, variant);
+    const char *text = start_in(dir, word, 60000000000U);
     assert_int_equal(last.exit_code, 0);
     return text;
 }
@@ -244,20 +244,20 @@ static void P5_a_loader_without_drivers_is_no_device(void **state)
 static void K12_a_loader_that_opens_no_driver_is_told_from_one_without(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/kiln-icd-XXXXXX";
+    char dir[] = "/tmp/kiln-icd-XXXXXX";
     char file[64];
-    assert_non_null(mkdtemp(folder));
-    (void)snprintf(file, sizeof(file), "%s/one.icd", folder);
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(file, sizeof(file), "%s/one.icd", dir);
     FILE *written = fopen(file, "w");
     assert_non_null(written);
     assert_int_equal(fclose(written), 0);
-    assert_int_equal(setenv("OCL_ICD_VENDORS", folder, 1), 0);
+    assert_int_equal(setenv("OCL_ICD_VENDORS", dir, 1), 0);
     starts_with(start("no_platform", "probe"), "no device|KILN_E_UNAVAILABLE|0|");
     has(output, "could open no driver: 1 registered");
     has(output, "ulimit -v");
     assert_int_equal(unsetenv("OCL_ICD_VENDORS"), 0);
     assert_int_equal(remove(file), 0);
-    assert_int_equal(remove(folder), 0);
+    assert_int_equal(remove(dir), 0);
 }
 
 static void P5_too_old_a_loader_names_what_it_lacks(void **state)
@@ -286,10 +286,10 @@ static void P5_a_missing_symbol_is_named(void **state)
 
 static void P5_a_file_that_is_no_library_is_unusable(void **state)
 {
-    const char *folder = (const char *)*state;
-    char *path = kt_path(folder, "libOpenCL.so.1");
+    const char *dir = (const char *)*state;
+    char *path = kt_path(dir, "libOpenCL.so.1");
     kt_file_write(path, "not a library", 13);
-    starts_with(start_in(folder, "probe", 60000000000U), "library unusable|KILN_E_UNAVAILABLE|0|");
+    starts_with(start_in(dir, "probe", 60000000000U), "library unusable|KILN_E_UNAVAILABLE|0|");
     assert_int_equal(last.exit_code, 0);
     has(output, "libOpenCL.so.1");
     free(path);
@@ -305,7 +305,7 @@ static void P1_one_bad_platform_does_not_hide_the_others(void **state)
 static void P1_a_crash_stays_in_the_child(void **state)
 {
     (void)state;
-    (void)start_in(KILN_FAKECL_FOLDER "/crashing", "probe", 60000000000U);
+    (void)start_in(KILN_FAKECL_DIR "/crashing", "probe", 60000000000U);
     assert_int_equal(last.signal, SIGABRT);
     assert_false(last.timed_out);
 }
@@ -313,7 +313,7 @@ static void P1_a_crash_stays_in_the_child(void **state)
 static void P2_a_hang_ends_with_its_limit(void **state)
 {
     (void)state;
-    (void)start_in(KILN_FAKECL_FOLDER "/hanging", "probe", 300000000U);
+    (void)start_in(KILN_FAKECL_DIR "/hanging", "probe", 300000000U);
     assert_true(last.timed_out);
 }
 
@@ -392,13 +392,13 @@ static void one_compile_reads_one_binary(void **state)
 
 static void every_allocation_may_fail(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     const char *old = getenv("TMPDIR");
     char *before = old != NULL ? strdup(old) : NULL;
-    assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+    assert_int_equal(setenv("TMPDIR", dir, 1), 0);
     starts_with(start("good", "memory"), "all tried");
-    assert_int_equal(rmdir(folder), 0); /* nothing is left in it */
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(rmdir(dir), 0); /* nothing is left in it */
+    assert_int_equal(mkdir(dir, 0700), 0);
     assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
     free(before);
 }

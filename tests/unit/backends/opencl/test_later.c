@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "core/walk/program.h"
+#include "core/build/program.h"
 #include "kiln/kiln.h"
 #include "support/counters.h"
 #include "support/tmpdir.h"
@@ -273,15 +273,14 @@ static char errors[8192];
 static void start(void **state, const char *word, const char *kernels, const char *mark)
 {
     kn_process_result result = {0};
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     char variables[4][4200];
     const char *tsan = getenv("TSAN_OPTIONS");
-    char *log = kt_path(folder, "log");
+    char *log = kt_path(dir, "log");
     kt_file_write(log, "", 0);
     (void)snprintf(variables[0], sizeof(variables[0]), "FAKECL_LOG=%s", log);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
-    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/pocl",
-                   KILN_FAKECL_FOLDER);
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
+    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/pocl", KILN_FAKECL_DIR);
     /* One of them leaves with threads that run. */
     (void)snprintf(variables[3], sizeof(variables[3]), "TSAN_OPTIONS=%s:report_thread_leaks=0",
                    tsan != NULL ? tsan : "");

@@ -152,7 +152,7 @@ static void no_lie_of_a_driver_damages_memory(void **state)
     for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++) {
         kiln_diag diag = KILN_DIAG_INIT;
         const char *const argv[] = {program_path, queries[i], NULL};
-        const char *const environment[] = {"LD_LIBRARY_PATH=" KILN_FAKECL_FOLDER "/good", NULL};
+        const char *const environment[] = {"LD_LIBRARY_PATH=" KILN_FAKECL_DIR "/good", NULL};
         kn_process_request request = {
             .argv = argv, .environment = environment, .limit_ns = UINT64_C(120000000000)};
         kn_process_result result = {0};

@@ -125,13 +125,13 @@ static int child(const char *how, const char *option, const char *mark)
 
 /* --- in the parent ---------------------------------------------------------------------------- */
 
-static void write_ptxas(const char *folder, const char *answer)
+static void write_ptxas(const char *dir, const char *answer)
 {
     char script[1024];
-    char *toolkit = kt_path(folder, "toolkit/bin/ptxas");
-    char *log = kt_path(folder, "runs");
+    char *toolkit = kt_path(dir, "toolkit/bin/ptxas");
+    char *log = kt_path(dir, "runs");
     char command[1200];
-    (void)snprintf(command, sizeof(command), "mkdir -p %s/toolkit/bin", folder);
+    (void)snprintf(command, sizeof(command), "mkdir -p %s/toolkit/bin", dir);
     assert_int_equal(system(command), 0);
     (void)snprintf(script, sizeof(script), "#!/bin/sh\necho \"$*\" >>%s\n%s\n", log, answer);
     kt_file_write(toolkit, script, strlen(script));
@@ -143,9 +143,9 @@ static void write_ptxas(const char *folder, const char *answer)
 
 #define ASSEMBLES "printf '\\177ELF'; exec cat"
 
-static unsigned count_lines(const char *folder, const char *name, char letter)
+static unsigned count_lines(const char *dir, const char *name, char letter)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     char *text = kt_file_read(path, NULL);
     unsigned found = 0;
     for (const char *at = text; at != NULL && *at != '\0'; at++) {
@@ -160,18 +160,18 @@ static unsigned count_lines(const char *folder, const char *name, char letter)
 static void expect(void **state, const char *how, const char *option, const char *mark,
                    const char *variable, const char *wanted)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     char variables[4][4200];
     char got[64];
     kn_process_result result = {0};
-    char *log = kt_path(folder, "log");
+    char *log = kt_path(dir, "log");
     kt_file_write(log, "", 0);
-    const unsigned runs = count_lines(folder, "runs", '\n');
+    const unsigned runs = count_lines(dir, "runs", '\n');
     (void)snprintf(variables[0], sizeof(variables[0]), "FAKECL_LOG=%s", log);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
     (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/nvidia",
-                   KILN_FAKECL_FOLDER);
-    (void)snprintf(variables[3], sizeof(variables[3]), "CUDA_PATH=%s/toolkit", folder);
+                   KILN_FAKECL_DIR);
+    (void)snprintf(variables[3], sizeof(variables[3]), "CUDA_PATH=%s/toolkit", dir);
     const char *const argv[] = {program_path, how, option, mark, NULL};
     const char *const environment[] = {variables[0], variables[1], variables[2],
                                        variables[3], variable,     NULL};
@@ -183,9 +183,9 @@ static void expect(void **state, const char *how, const char *option, const char
     }
     assert_int_equal(result.exit_code, 0);
     kn_process_result_deinit(&result);
-    (void)snprintf(got, sizeof(got), "S%u B%u M%u ptxas %u", count_lines(folder, "log", 'S'),
-                   count_lines(folder, "log", 'B'), count_lines(folder, "log", 'M'),
-                   count_lines(folder, "runs", '\n') - runs);
+    (void)snprintf(got, sizeof(got), "S%u B%u M%u ptxas %u", count_lines(dir, "log", 'S'),
+                   count_lines(dir, "log", 'B'), count_lines(dir, "log", 'M'),
+                   count_lines(dir, "runs", '\n') - runs);
     assert_string_equal(got, wanted);
     free(log);
 }

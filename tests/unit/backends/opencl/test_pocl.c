@@ -226,7 +226,7 @@ static void K1_a_capture_refuses_a_program_whose_header_has_changed(void **state
     free(header);
 }
 
-static void a_capture_repeats_a_private_folder(void **state)
+static void a_capture_repeats_a_private_dir(void **state)
 {
     (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -460,7 +460,7 @@ int main(void)
         cmocka_unit_test(capture_after_a_launch_holds_the_new_shape),
         cmocka_unit_test_setup_teardown(K1_a_capture_refuses_a_program_whose_header_has_changed,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test(a_capture_repeats_a_private_folder),
+        cmocka_unit_test(a_capture_repeats_a_private_dir),
         cmocka_unit_test(bad_launches_are_one_clear_error),
         cmocka_unit_test(too_much_local_memory_is_refused),
         cmocka_unit_test(offsets_events_copies_and_timing_work),

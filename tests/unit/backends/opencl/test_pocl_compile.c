@@ -101,18 +101,18 @@ static void an_unknown_option_is_told_with_the_log(void **state)
     kn_artifact_deinit(&artifact);
 }
 
-static void S9_folders_with_blanks_and_letters_of_any_script_are_searched(void **state)
+static void S9_dirs_with_blanks_and_letters_of_any_script_are_searched(void **state)
 {
-    char *folder = kt_path((const char *)*state, "with blank \xc3\xbc\xe6\x97\xa5 'quote'");
+    char *dir = kt_path((const char *)*state, "with blank \xc3\xbc\xe6\x97\xa5 'quote'");
     char *plain = kt_path((const char *)*state, "plain");
-    char *odd_header = kt_path(folder, "value.h");
+    char *odd_header = kt_path(dir, "value.h");
     char *plain_header = kt_path(plain, "value.h");
     char *other_header = kt_path(plain, "other.h");
-    assert_int_equal(mkdir(folder, 0700) | mkdir(plain, 0700), 0);
+    assert_int_equal(mkdir(dir, 0700) | mkdir(plain, 0700), 0);
     kt_file_write(odd_header, "#define VALUE 7\n", 16);
     kt_file_write(plain_header, "#define VALUE 9\n", 16);
     kt_file_write(other_header, "#define OTHER 100\n", 18);
-    const char *const dirs[] = {folder, plain};
+    const char *const dirs[] = {dir, plain};
     kiln_source source = rig_source("#include \"value.h\"\n#include <other.h>\n"
                                     "__kernel void k(__global float *a, float v)"
                                     "{ a[get_global_id(0)] = VALUE + OTHER + v; }\n");
@@ -123,7 +123,7 @@ static void S9_folders_with_blanks_and_letters_of_any_script_are_searched(void *
     free(plain_header);
     free(odd_header);
     free(plain);
-    free(folder);
+    free(dir);
 }
 
 static void headers_in_memory_and_odd_definitions_reach_the_compiler(void **state)
@@ -154,7 +154,7 @@ static void headers_in_memory_and_odd_definitions_reach_the_compiler(void **stat
     free(before);
 }
 
-static void a_header_outside_its_folder_is_refused(void **state)
+static void a_header_outside_its_dir_is_refused(void **state)
 {
     (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -169,7 +169,7 @@ static void a_header_outside_its_folder_is_refused(void **state)
 }
 
 /* PoCL looks there before all include directories; core must know, or a key misses it. */
-static void K1_the_current_folder_is_searched_first_and_the_target_says_so(void **state)
+static void K1_the_current_dir_is_searched_first_and_the_target_says_so(void **state)
 {
     char *before = realpath(".", NULL);
     char *elsewhere = kt_path((const char *)*state, "elsewhere");
@@ -196,13 +196,13 @@ static void K1_the_current_folder_is_searched_first_and_the_target_says_so(void 
 
 static void errors_in_a_source_with_includes_name_the_users_files(void **state)
 {
-    char *folder = kt_path((const char *)*state, "with blank");
-    char *header = kt_path(folder, "bad.h");
-    const char *const dirs[] = {folder};
+    char *dir = kt_path((const char *)*state, "with blank");
+    char *header = kt_path(dir, "bad.h");
+    const char *const dirs[] = {dir};
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     char expected[4096];
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
     kt_file_write(header, "\nint f(void) { return nothing; }\n", 33);
     kiln_source source = rig_source("#include \"bad.h\"\n__kernel void k(void) { nowhere; }\n");
     source.name = "kernels/user.cl";
@@ -216,7 +216,7 @@ static void errors_in_a_source_with_includes_name_the_users_files(void **state)
     kiln_diag_clear(&diag);
     kn_artifact_deinit(&artifact);
     free(header);
-    free(folder);
+    free(dir);
 }
 
 int main(void)
@@ -225,15 +225,13 @@ int main(void)
         cmocka_unit_test(K9_parameters_and_log_are_the_same_from_the_binary),
         cmocka_unit_test(a_syntax_error_gives_the_log_with_file_and_line),
         cmocka_unit_test(an_unknown_option_is_told_with_the_log),
-        cmocka_unit_test_setup_teardown(
-            S9_folders_with_blanks_and_letters_of_any_script_are_searched, kt_tmpdir_setup,
-            kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(S9_dirs_with_blanks_and_letters_of_any_script_are_searched,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(headers_in_memory_and_odd_definitions_reach_the_compiler,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test(a_header_outside_its_folder_is_refused),
-        cmocka_unit_test_setup_teardown(
-            K1_the_current_folder_is_searched_first_and_the_target_says_so, kt_tmpdir_setup,
-            kt_tmpdir_teardown),
+        cmocka_unit_test(a_header_outside_its_dir_is_refused),
+        cmocka_unit_test_setup_teardown(K1_the_current_dir_is_searched_first_and_the_target_says_so,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(errors_in_a_source_with_includes_name_the_users_files,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
     };

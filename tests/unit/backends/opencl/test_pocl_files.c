@@ -71,42 +71,42 @@ static void forget(void)
 
 /* --- a directory as PoCL has one -------------------------------------------------------------- */
 
-static void write_text(const char *folder, const char *name, const char *text)
+static void write_text(const char *dir, const char *name, const char *text)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     kt_file_write(path, text, strlen(text));
     free(path);
 }
 
-static void make_files(const char *folder)
+static void make_files(const char *dir)
 {
-    char *include = kt_path(folder, "include");
+    char *include = kt_path(dir, "include");
     assert_int_equal(mkdir(include, 0700), 0);
     free(include);
-    write_text(folder, "include/_kernel.h", "#define A 1\n");
-    write_text(folder, "include/pocl.h", "#define B 1\n");
-    write_text(folder, "kernel-x86_64-pc-linux-gnu-sse2.bc", "BC2");
-    write_text(folder, "kernel-x86_64-pc-linux-gnu-avx512.bc", "BC512");
+    write_text(dir, "include/_kernel.h", "#define A 1\n");
+    write_text(dir, "include/pocl.h", "#define B 1\n");
+    write_text(dir, "kernel-x86_64-pc-linux-gnu-sse2.bc", "BC2");
+    write_text(dir, "kernel-x86_64-pc-linux-gnu-avx512.bc", "BC512");
 }
 
-static void digest_of(const char *folder, char digest[KN_POCL_DIGEST])
+static void digest_of(const char *dir, char digest[KN_POCL_DIGEST])
 {
     const kiln_host host = remembering_host();
-    assert_true(kn_pocl_files_digest(folder, &host, digest));
+    assert_true(kn_pocl_files_digest(dir, &host, digest));
     assert_int_equal(strlen(digest), KN_POCL_DIGEST - 1);
 }
 
 static void E10_what_the_files_hold_is_their_digest(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     static const char *const names[] = {"include/_kernel.h", "include/new.h",
                                         "kernel-x86_64-pc-linux-gnu-avx512.bc"};
     char before[KN_POCL_DIGEST], after[KN_POCL_DIGEST];
-    make_files(folder);
-    digest_of(folder, before);
+    make_files(dir);
+    digest_of(dir, before);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        write_text(folder, names[i], "#define A 2\n");
-        digest_of(folder, after);
+        write_text(dir, names[i], "#define A 2\n");
+        digest_of(dir, after);
         assert_string_not_equal(before, after);
         memcpy(before, after, sizeof(before));
     }
@@ -115,8 +115,8 @@ static void E10_what_the_files_hold_is_their_digest(void **state)
 
 static void E10_the_same_files_elsewhere_are_the_same(void **state)
 {
-    const char *folder = (const char *)*state;
-    char *one = kt_path(folder, "one"), *other = kt_path(folder, "other");
+    const char *dir = (const char *)*state;
+    char *one = kt_path(dir, "one"), *other = kt_path(dir, "other");
     char first[KN_POCL_DIGEST], second[KN_POCL_DIGEST];
     assert_int_equal(mkdir(one, 0700), 0);
     assert_int_equal(mkdir(other, 0700), 0);
@@ -132,30 +132,30 @@ static void E10_the_same_files_elsewhere_are_the_same(void **state)
 
 static void files_are_read_once_while_the_system_says_the_same_of_them(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     char first[KN_POCL_DIGEST], second[KN_POCL_DIGEST];
-    make_files(folder);
-    digest_of(folder, first);
+    make_files(dir);
+    digest_of(dir, first);
     assert_int_equal(memory.puts, 1);
     memory.data[0] = memory.data[0] == 'a' ? 'b' : 'a'; /* to see who answers */
-    digest_of(folder, second);
+    digest_of(dir, second);
     assert_int_equal(memory.puts, 1);
     assert_int_equal(second[0], memory.data[0]);
-    write_text(folder, "include/pocl.h", "#define B 22\n");
-    digest_of(folder, second);
+    write_text(dir, "include/pocl.h", "#define B 22\n");
+    digest_of(dir, second);
     assert_int_equal(memory.puts, 2);
     forget();
 }
 
 static void E10_a_named_library_of_functions_is_read_whichever_it_is(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     char before[KN_POCL_DIGEST], after[KN_POCL_DIGEST];
-    make_files(folder);
+    make_files(dir);
     assert_int_equal(setenv("POCL_KERNELLIB_NAME", "sse2", 1), 0);
-    digest_of(folder, before);
-    write_text(folder, "kernel-x86_64-pc-linux-gnu-sse2.bc", "BC3");
-    digest_of(folder, after);
+    digest_of(dir, before);
+    write_text(dir, "kernel-x86_64-pc-linux-gnu-sse2.bc", "BC3");
+    digest_of(dir, after);
     assert_int_equal(unsetenv("POCL_KERNELLIB_NAME"), 0);
     assert_string_not_equal(before, after);
     forget();
@@ -228,7 +228,7 @@ static char *ask_child(const char *vendors)
 }
 
 /* Everything by a link but the headers, which are copied: they are to be changed. */
-static void copy_pocl(const char *folder, const char *library)
+static void copy_pocl(const char *dir, const char *library)
 {
     static const char script[] =
         "set -e; L=$1; D=$(dirname \"$L\"); S=$D/../../share/pocl; [ -d \"$S\" ] || "
@@ -236,7 +236,7 @@ static void copy_pocl(const char *folder, const char *library)
         "cp -L \"$L\" p/lib/arch/; if [ -d \"$D/pocl\" ]; then ln -s \"$D/pocl\" p/lib/arch/pocl; "
         "fi; cp -r \"$S/include\" p/share/pocl/; ln -s \"$S\"/*.bc p/share/pocl/; "
         "echo \"$0/p/lib/arch/$(basename \"$L\")\" > v/pocl.icd";
-    const char *const argv[] = {"/bin/sh", "-c", script, folder, library, NULL};
+    const char *const argv[] = {"/bin/sh", "-c", script, dir, library, NULL};
     const kn_process_request request = {.argv = argv, .limit_ns = 60000000000U};
     kn_process_result result = {0};
     kiln_diag diag = KILN_DIAG_INIT;
@@ -250,7 +250,7 @@ static void copy_pocl(const char *folder, const char *library)
 
 static void E10_a_header_of_PoCLs_own_is_in_the_key(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     char *installed = ask_child(NULL);
     if (installed == NULL) {
         assert_false(kn_test_required("opencl"));
@@ -260,17 +260,17 @@ static void E10_a_header_of_PoCLs_own_is_in_the_key(void **state)
     assert_non_null(library);
     library += strlen("library=");
     library[strcspn(library, "\n")] = '\0';
-    copy_pocl(folder, library);
-    char *vendors = kt_path(folder, "v");
+    copy_pocl(dir, library);
+    char *vendors = kt_path(dir, "v");
     char *first = ask_child(vendors);
     char *second = ask_child(vendors);
     assert_non_null(first);
-    assert_non_null(strstr(first, folder)); /* the copy's library */
+    assert_non_null(strstr(first, dir)); /* the copy's library */
     assert_non_null(strstr(first, "opencl.files="));
     assert_null(strstr(first, "opencl.files=none"));
     assert_string_equal(first, second);
     assert_memory_equal(first, installed, strcspn(first, "\n")); /* paths are in no key */
-    write_text(folder, "p/share/pocl/include/_kernel.h", "#define CHANGED 1\n");
+    write_text(dir, "p/share/pocl/include/_kernel.h", "#define CHANGED 1\n");
     char *changed = ask_child(vendors);
     assert_non_null(changed);
     assert_string_not_equal(first, changed);

@@ -28,16 +28,16 @@ static char program_path[4096];
 
 /* --- in the child: WORD DIRECTORY; what is measured goes to standard output ------------------- */
 
-static void save(const char *folder, const char *name, const void *data, size_t size)
+static void save(const char *dir, const char *name, const void *data, size_t size)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     kt_file_write(path, data, size);
     free(path);
 }
 
-static char *load(const char *folder, const char *name, size_t *out_size)
+static char *load(const char *dir, const char *name, size_t *out_size)
 {
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     char *data = kt_file_read(path, out_size);
     free(path);
     return data;
@@ -52,7 +52,7 @@ static void *buffer_of(rig *r)
 }
 
 /* Compiles, launches, captures after the launch. */
-static void cold(rig *r, const char *folder, bool launch_before)
+static void cold(rig *r, const char *dir, bool launch_before)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
@@ -65,22 +65,22 @@ static void cold(rig *r, const char *folder, bool launch_before)
         rig_ok(kn_backend_opencl.device->program_capture(r->device, program, &artifact.base, &diag),
                &diag);
     }
-    save(folder, "binary", artifact.base.data, artifact.base.size);
-    save(folder, "facts", artifact.facts.data, artifact.facts.length);
+    save(dir, "binary", artifact.base.data, artifact.base.size);
+    save(dir, "facts", artifact.facts.data, artifact.facts.length);
     kn_backend_opencl.device->buffer_destroy(r->device, buffer);
     kn_backend_opencl.device->program_unload(r->device, program);
     kn_artifact_deinit(&artifact);
 }
 
 /* Loads and launches; prints how many files that brought into PoCL's directory, and the times. */
-static void warm(rig *r, const char *folder, uint64_t local)
+static void warm(rig *r, const char *dir, uint64_t local)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
     size_t size = 0, facts_size = 0;
-    char *data = load(folder, "binary", &size);
-    char *facts = load(folder, "facts", &facts_size);
+    char *data = load(dir, "binary", &size);
+    char *facts = load(dir, "facts", &facts_size);
     kiln_source source = rig_source(text);
     kn_artifact_init(&artifact);
     kn_artifact_borrow(&artifact, KILN_LANG_NONE, kn_span_of(data, size), NULL,
@@ -101,16 +101,16 @@ static void warm(rig *r, const char *folder, uint64_t local)
     free(data);
 }
 
-static int child(const char *word, const char *folder)
+static int child(const char *word, const char *dir)
 {
     rig r;
     if (!rig_open(&r, "Portable Computing Language")) {
         return NO_POCL;
     }
     if (strcmp(word, "cold") == 0 || strcmp(word, "early") == 0) {
-        cold(&r, folder, strcmp(word, "cold") == 0);
+        cold(&r, dir, strcmp(word, "cold") == 0);
     } else {
-        warm(&r, folder, strcmp(word, "warm") == 0 ? 32 : 64);
+        warm(&r, dir, strcmp(word, "warm") == 0 ? 32 : 64);
     }
     rig_close(&r);
     return 0;
@@ -123,7 +123,7 @@ typedef struct answer {
     unsigned new_files, grew;
 } answer;
 
-static answer start(const char *word, const char *folder)
+static answer start(const char *word, const char *dir)
 {
     answer got = {0};
     kiln_diag diag = KILN_DIAG_INIT;
@@ -131,7 +131,7 @@ static answer start(const char *word, const char *folder)
     char *cache = kt_tmpdir_create();
     char variable[4200];
     (void)snprintf(variable, sizeof(variable), "POCL_CACHE_DIR=%s", cache);
-    const char *const argv[] = {program_path, word, folder, NULL};
+    const char *const argv[] = {program_path, word, dir, NULL};
     const char *const environment[] = {variable, "POCL_KERNEL_CACHE=1", NULL};
     kn_process_request request = {.argv = argv, .environment = environment};
     request.limit_ns = 100000000000U;
@@ -153,14 +153,14 @@ static answer start(const char *word, const char *folder)
 
 static void a_binary_captured_after_its_launch_compiles_nothing(void **state)
 {
-    const char *folder = (const char *)*state;
-    assert_int_equal(start("cold", folder).exit_code, 0);
-    answer got = start("warm", folder);
+    const char *dir = (const char *)*state;
+    assert_int_equal(start("cold", dir).exit_code, 0);
+    answer got = start("warm", dir);
     assert_int_equal(got.exit_code, 0);
     assert_int_equal(got.new_files, 0);
     assert_int_equal(got.grew, 0);
     /* The check of the check: another local size is compiled, and asks to be captured. */
-    got = start("other", folder);
+    got = start("other", dir);
     assert_int_equal(got.exit_code, 0);
     assert_true(got.new_files > 0);
     assert_int_equal(got.grew, 1);
@@ -168,9 +168,9 @@ static void a_binary_captured_after_its_launch_compiles_nothing(void **state)
 
 static void a_binary_captured_before_any_launch_still_compiles(void **state)
 {
-    const char *folder = (const char *)*state;
-    assert_int_equal(start("early", folder).exit_code, 0);
-    answer got = start("warm", folder);
+    const char *dir = (const char *)*state;
+    assert_int_equal(start("early", dir).exit_code, 0);
+    answer got = start("warm", dir);
     assert_int_equal(got.exit_code, 0);
     assert_true(got.new_files > 0);
     assert_int_equal(got.grew, 1);
@@ -180,15 +180,15 @@ static void a_binary_captured_before_any_launch_still_compiles(void **state)
  * no linker. */
 static void asked_for_shapes_are_finished_before_any_launch(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     assert_int_equal(setenv("POCL_BINARY_SPECIALIZE_WG", "7-1-1,32-1-1-goffs0-smallgrid", 1), 0);
-    assert_int_equal(start("early", folder).exit_code, 0);
+    assert_int_equal(start("early", dir).exit_code, 0);
     assert_int_equal(unsetenv("POCL_BINARY_SPECIALIZE_WG"), 0);
-    answer got = start("warm", folder);
+    answer got = start("warm", dir);
     assert_int_equal(got.exit_code, 0);
     assert_int_equal(got.new_files, 0);
     assert_int_equal(got.grew, 0);
-    got = start("other", folder);
+    got = start("other", dir);
     assert_true(got.new_files > 0);
     assert_int_equal(got.grew, 1);
 }
@@ -196,11 +196,11 @@ static void asked_for_shapes_are_finished_before_any_launch(void **state)
 /* And so is a function for any shape, always. */
 static void general_functions_are_finished_before_any_launch(void **state)
 {
-    const char *folder = (const char *)*state;
-    assert_int_equal(start("early", folder).exit_code, 0);
+    const char *dir = (const char *)*state;
+    assert_int_equal(start("early", dir).exit_code, 0);
     assert_int_equal(setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 1), 0);
     for (int i = 0; i < 2; i++) {
-        answer got = start(i == 0 ? "warm" : "other", folder);
+        answer got = start(i == 0 ? "warm" : "other", dir);
         assert_int_equal(got.exit_code, 0);
         assert_int_equal(got.new_files, 0);
         assert_int_equal(got.grew, 0);
@@ -226,9 +226,9 @@ int main(int argc, char **argv)
     if (realpath("/proc/self/exe", program_path) == NULL) {
         return 1;
     }
-    char *folder = kt_tmpdir_create();
-    int code = start("early", folder).exit_code;
-    kt_tmpdir_remove(folder);
+    char *dir = kt_tmpdir_create();
+    int code = start("early", dir).exit_code;
+    kt_tmpdir_remove(dir);
     if (code == NO_POCL) {
         kn_test_skip("opencl", "PoCL is not installed");
     }

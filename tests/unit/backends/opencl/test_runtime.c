@@ -141,7 +141,7 @@ static int ask_known(void)
 static char output[8192];
 static const char *same_pocl; /* NULL: another directory for each start */
 
-static int start(const char *folder, const char *variant, const char *word)
+static int start(const char *dir, const char *variant, const char *word)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_process_result result = {0};
@@ -149,8 +149,8 @@ static int start(const char *folder, const char *variant, const char *word)
     char *pocl = same_pocl != NULL ? kt_path(same_pocl, "pocl") : kt_tmpdir_create();
     char variables[3][4200];
     (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
-    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_FOLDER,
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
+    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_DIR,
                    variant != NULL ? variant : "");
     const char *const argv[] = {program_path, word, NULL};
     const char *const environment[] = {variables[0], variables[1],
@@ -189,9 +189,9 @@ static void K2_another_build_of_the_driver_compiles_again(void **state)
 
 /* Records lie in a few slots, by a digest that the directory of PoCL is part of: two may want the
  * same one, and then the later takes it. */
-static size_t count_records(const char *folder)
+static size_t count_records(const char *dir)
 {
-    char *probes = kt_path(folder, "cache/probes");
+    char *probes = kt_path(dir, "cache/probes");
     const size_t count = kt_file_count(probes);
     free(probes);
     return count;
@@ -201,21 +201,21 @@ static size_t count_records(const char *folder)
  * others, nor theirs for it. */
 static void a_probe_is_not_shared_with_who_brought_the_loader(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     size_t before = 0;
     char name[16];
     for (int attempt = 0; attempt < 8; attempt++) {
         (void)snprintf(name, sizeof(name), "slot%d", attempt);
-        char *own = kt_path(folder, name);
+        char *own = kt_path(dir, name);
         same_pocl = own;
         expect(state, "good", "build", "KILN_OK");
-        before = count_records(folder);
-        assert_int_equal(start(folder, "good", "known"), KNOWN);
-        assert_int_equal(start(folder, "good", "linked known"), 0);
+        before = count_records(dir);
+        assert_int_equal(start(dir, "good", "known"), KNOWN);
+        assert_int_equal(start(dir, "good", "linked known"), 0);
         expect(state, "good", "linked build", "KILN_OK");
-        assert_int_equal(start(folder, "good", "linked known"), KNOWN);
-        if (count_records(folder) > before) {
-            assert_int_equal(start(folder, "good", "known"), KNOWN);
+        assert_int_equal(start(dir, "good", "linked known"), KNOWN);
+        if (count_records(dir) > before) {
+            assert_int_equal(start(dir, "good", "known"), KNOWN);
             free(own);
             same_pocl = NULL;
             return;
@@ -365,9 +365,9 @@ int main(int argc, char **argv)
         return 1;
     }
     int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
-    void *folder = kt_tmpdir_create();
-    bool missing = no_device(&folder);
-    kt_tmpdir_remove((char *)folder);
+    void *dir = kt_tmpdir_create();
+    bool missing = no_device(&dir);
+    kt_tmpdir_remove((char *)dir);
     if (failures == 0 && missing) {
         kn_test_skip("opencl", "no OpenCL device");
     }

@@ -54,7 +54,7 @@ static void check_read(const char *text, const char *expected, bool odd)
     kn_opencl_option_reader_init(&reader, text);
     while (kn_opencl_option_read(&reader, &option)) {
         kn_strbuf_printf(&all, "[%s|%s|%.*s]%s", option.token,
-                         option.folder != NULL ? option.folder : "none", (int)option.whole.length,
+                         option.dir != NULL ? option.dir : "none", (int)option.whole.length,
                          option.whole.data, option.quoted_before ? "!" : "");
     }
     assert_true(kn_opencl_option_reader_ok(&reader));
@@ -145,14 +145,14 @@ static void a_load_takes_the_options_of_the_build(void **state)
     (void)state;
     const kiln_define defines[] = {{"N", "3"}, {"ODD", "a b"}, {"BARE", NULL}};
     const char *const options[] = {"-cl-denorms-are-zero", "-w"};
-    const char *const folders[] = {"include"};
+    const char *const dirs[] = {"include"};
     kiln_source source = KILN_SOURCE_INIT;
     source.language = KILN_LANG_OPENCL_C;
     source.defines = defines;
     source.define_count = 3;
     source.options = options;
     source.option_count = 2;
-    source.include_dirs = folders;
+    source.include_dirs = dirs;
     source.include_dir_count = 1;
     char *text = kn_opencl_input_load_options(&source);
     assert_string_equal(text, "-DN=3 -DBARE -cl-denorms-are-zero -w -cl-kernel-arg-info");
@@ -211,7 +211,7 @@ static void a_request_becomes_one_text_and_one_option_string(void **state)
     assert_string_equal(input.options, "-I inc -I /usr/include -DA=1 -DB -w -cl-mad-enable "
                                        "-cl-kernel-arg-info");
     assert_string_equal(input.text, "#define C x y\n#define D(x) x\n#line 1\ntext");
-    assert_null(input.folder);
+    assert_null(input.dir);
     kn_opencl_input_deinit(&input);
 }
 
@@ -233,13 +233,13 @@ static void line_breaks_are_refused(void **state)
     kiln_diag_clear(&diag);
 }
 
-static void the_private_folder_comes_and_goes(void **state)
+static void the_private_dir_comes_and_goes(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_opencl_input input;
-    char *folder = kt_path((const char *)*state, "private");
-    char *header = kt_path(folder, "h/a/b.h");
-    char *link = kt_path(folder, "i0");
+    char *dir = kt_path((const char *)*state, "private");
+    char *header = kt_path(dir, "h/a/b.h");
+    char *link = kt_path(dir, "i0");
     const kiln_header headers[] = {{"a/b.h", "inside", 6}, {"c.h", "", 0}};
     const char *const dirs[] = {"with blank"};
     kiln_source source = source_of("text");
@@ -247,19 +247,19 @@ static void the_private_folder_comes_and_goes(void **state)
     source.header_count = 2;
     source.include_dirs = dirs;
     source.include_dir_count = 1;
-    assert_int_equal(kn_opencl_input_init(&input, &source, folder, &diag), KILN_OK);
-    assert_false(kt_file_exists(folder));
+    assert_int_equal(kn_opencl_input_init(&input, &source, dir, &diag), KILN_OK);
+    assert_false(kt_file_exists(dir));
     assert_int_equal(kn_opencl_input_enter(&input, &diag), KILN_OK);
     char *text = kt_file_read(header, NULL);
     assert_string_equal(text, "inside");
     assert_true(kt_file_exists(link));
     kn_opencl_input_leave(&input);
-    assert_false(kt_file_exists(folder));
+    assert_false(kt_file_exists(dir));
     kn_opencl_input_deinit(&input);
     free(text);
     free(link);
     free(header);
-    free(folder);
+    free(dir);
 }
 
 /* A binary as PoCL 3.1 makes them, with one file and two records. */
@@ -279,7 +279,7 @@ static size_t make_pocl(unsigned char *bytes)
 static void a_library_tells_which_kernel_was_launched(void **state)
 {
     (void)state;
-    static const char folder[] = "/c/pocl/kcache/AB/CDEFG";
+    static const char dir[] = "/c/pocl/kcache/AB/CDEFG";
     static const struct {
         const char *end;
         bool is_code;
@@ -296,7 +296,7 @@ static void a_library_tells_which_kernel_was_launched(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char path[256];
-        (void)snprintf(path, sizeof(path), "%s%s", folder, rows[i].end);
+        (void)snprintf(path, sizeof(path), "%s%s", dir, rows[i].end);
         assert_int_equal(kn_pocl_is_code_of(path, "add;mul"), rows[i].is_code);
         assert_false(kn_pocl_is_code_of(path, ""));
     }
@@ -349,7 +349,7 @@ int main(void)
         cmocka_unit_test(every_error_has_a_name_and_a_status),
         cmocka_unit_test(a_request_becomes_one_text_and_one_option_string),
         cmocka_unit_test(line_breaks_are_refused),
-        cmocka_unit_test_setup_teardown(the_private_folder_comes_and_goes, kt_tmpdir_setup,
+        cmocka_unit_test_setup_teardown(the_private_dir_comes_and_goes, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test(a_library_tells_which_kernel_was_launched),
         cmocka_unit_test(D1_lengths_in_a_pocl_binary_must_lead_to_its_end),

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
         .backend = &kn_backend_opengl,
         .name = "opengl",
         .library = "libEGL.so.1",
-        .folder = KILN_FAKE_FOLDER,
+        .dir = KILN_FAKE_DIR,
         .queries = queries,
         .query_count = sizeof(queries) / sizeof(*queries),
         .builds = builds,

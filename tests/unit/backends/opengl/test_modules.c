@@ -19,10 +19,10 @@ static char *modules_of(const char *version)
 }
 
 /* A library of that name, mapped from now on. */
-static void map(const char *folder, const char *name)
+static void map(const char *dir, const char *name)
 {
     size_t size = 0;
-    char *path = kt_path(folder, name);
+    char *path = kt_path(dir, name);
     char *data = kt_file_read(KT_LIBRARY, &size);
     assert_non_null(data);
     kt_file_write(path, data, size);

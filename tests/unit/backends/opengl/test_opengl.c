@@ -214,7 +214,7 @@ static void row_74_refused_binaries_are_said_to_be_refused(void **state)
 static void errors_name_file_and_line(void **state)
 {
     (void)state;
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     glsl_rig rig;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_program *program = NULL;
@@ -223,7 +223,7 @@ static void errors_name_file_and_line(void **state)
                                      "layout(local_size_x = 1) in;\nvoid main() { f(); }\n");
     source.headers = &header;
     source.header_count = 1;
-    glsl_open(&rig, "opengl", folder);
+    glsl_open(&rig, "opengl", dir);
     assert_int_equal(kiln_program_build(rig.device, &source, 1, NULL, &program, &diag),
                      KILN_E_COMPILE);
     assert_non_null(strstr(diag.log, "wrong_name"));
@@ -238,7 +238,7 @@ static void errors_name_file_and_line(void **state)
     assert_true(diag.log[0] != '\0');
     kiln_diag_clear(&diag);
     glsl_close(&rig);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 static void damaged_entries_are_made_again(void **state)
@@ -329,14 +329,14 @@ static void all_sizes_launched_are_kept(void **state)
 static void two_views_are_one_buffer(void **state)
 {
     (void)state;
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     glsl_rig rig;
-    glsl_open(&rig, "opengl", folder);
+    glsl_open(&rig, "opengl", dir);
     kiln_program *program = glsl_build(&rig, glsl_two_views);
     glsl_run(&rig, program, 8);
     kiln_program_release(program);
     glsl_close(&rig);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 int main(void)

@@ -38,8 +38,8 @@ static const char *name_at(const kn_gl_text *text, size_t index)
 
 static void includes_are_put_in_their_places(void **state)
 {
-    const char *folder = (const char *)*state;
-    char *path = kt_path(folder, "file.glsl");
+    const char *dir = (const char *)*state;
+    char *path = kt_path(dir, "file.glsl");
     kt_file_write(path, "int from_file;", 14); /* no line break at its end */
     const kiln_header memory = {"memory.glsl", TEXT("int a;\n#include \"file.glsl\"\nint b;\n")};
     kiln_source source = source_of("/* first */\n#version 430 core\nint before;\n"
@@ -47,7 +47,7 @@ static void includes_are_put_in_their_places(void **state)
     kn_gl_text text;
     source.headers = &memory;
     source.header_count = 1;
-    source.include_dirs = &folder;
+    source.include_dirs = &dir;
     source.include_dir_count = 1;
     assert_string_equal(flatten(&source, &text), "#version 430 core\n"
                                                  "#line 1 0\n/* first */\n\nint before;\n"

@@ -10,9 +10,9 @@
 
 static void it_is_said_and_programs_run(void **state)
 {
-    const char *folder = (const char *)*state;
+    const char *dir = (const char *)*state;
     glsl_rig rig;
-    glsl_open(&rig, "opengl", folder);
+    glsl_open(&rig, "opengl", dir);
     const kiln_probe_report *report = NULL;
     for (size_t i = 0; i < kiln_runtime_report_count(rig.runtime) && report == NULL; i++) {
         const kiln_probe_report *row = kiln_runtime_report(rig.runtime, i);

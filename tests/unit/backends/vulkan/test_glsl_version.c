@@ -204,15 +204,15 @@ static void graphics_shaders_are_told_from_broken_ones(void **state)
     bed_close(&b);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_are_found),
-        IN_FOLDER(nothing_reaches_standard_output),
-        IN_FOLDER(a_missing_version_says_what_to_write),
-        IN_FOLDER(graphics_shaders_are_told_from_broken_ones),
+        IN_DIR(nothing_reaches_standard_output),
+        IN_DIR(a_missing_version_says_what_to_write),
+        IN_DIR(graphics_shaders_are_told_from_broken_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

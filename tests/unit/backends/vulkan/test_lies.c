@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         .backend = &kn_backend_vulkan,
         .name = "vulkan",
         .library = "libvulkan.so.1",
-        .folder = KILN_FAKE_FOLDER,
+        .dir = KILN_FAKE_DIR,
         .queries = queries,
         .query_count = sizeof(queries) / sizeof(*queries),
         .builds = builds,

@@ -200,15 +200,15 @@ static void damaged_entries_are_made_again(void **state)
 static void all_sizes_launched_are_kept(void **state)
 {
     (void)state;
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     glsl_rig rig;
-    glsl_open(&rig, "vulkan", folder);
+    glsl_open(&rig, "vulkan", dir);
     kiln_program *program = glsl_build(&rig, glsl_increment);
     glsl_run(&rig, program, 8);
     glsl_run(&rig, program, 32);
     kiln_program_release(program);
     glsl_close(&rig);
-    glsl_open(&rig, "vulkan", folder);
+    glsl_open(&rig, "vulkan", dir);
     program = glsl_build(&rig, glsl_increment);
     assert_int_equal(kiln_program_info(program)->compiles, 0);
     glsl_run(&rig, program, 8);
@@ -216,21 +216,21 @@ static void all_sizes_launched_are_kept(void **state)
     glsl_run(&rig, program, 0);
     kiln_program_release(program);
     glsl_close(&rig);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 /* Blocks that share a binding, as two views of packed weights do, are one argument. */
 static void two_views_are_one_buffer(void **state)
 {
     (void)state;
-    char *folder = kt_tmpdir_create();
+    char *dir = kt_tmpdir_create();
     glsl_rig rig;
-    glsl_open(&rig, "vulkan", folder);
+    glsl_open(&rig, "vulkan", dir);
     kiln_program *program = glsl_build(&rig, glsl_two_views);
     glsl_run(&rig, program, 8);
     kiln_program_release(program);
     glsl_close(&rig);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
 }
 
 /* Two dimensions that are one constant: a square group, or a refusal. */
@@ -355,12 +355,12 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
         skip();
     }
     char *bytes = kt_file_read(found->shaderc_path, &size);
-    char *folder = kt_tmpdir_create();
-    char *path = kt_path(folder, "libkiln-shaderc.so");
+    char *dir = kt_tmpdir_create();
+    char *path = kt_path(dir, "libkiln-shaderc.so");
     char *keep = kn_text_copy(getenv("KILN_LIBEXEC"));
     assert_non_null(bytes);
     kt_file_write(path, bytes, size);
-    setenv("KILN_LIBEXEC", folder, 1);
+    setenv("KILN_LIBEXEC", dir, 1);
     assert_int_equal(kn_backend_vulkan.open(&kn_host, &fresh, &report, &diag), KILN_OK);
     assert_string_equal(((kn_vk *)fresh)->shaderc_path, path);
     rebuild(path, bytes, size, facts.build_id);
@@ -384,7 +384,7 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
     } else {
         unsetenv("KILN_LIBEXEC");
     }
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(dir);
     free(keep);
     free(path);
     free(bytes);

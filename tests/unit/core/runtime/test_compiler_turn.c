@@ -27,7 +27,7 @@ static void start_and_build(void *user)
     kiln_cache *cache = NULL;
     kiln_runtime *runtime = NULL;
     kiln_program *program = NULL;
-    char *root = kt_path(s->r->folder, "cache");
+    char *root = kt_path(s->r->dir, "cache");
     RIG_OK(kiln_cache_options_init(&cache_options, &diag));
     cache_options.root = root;
     cache_options.no_fsync = true;
@@ -55,7 +55,7 @@ static unsigned calls_with(const rig *r, const char *first)
 {
     size_t size = 0;
     unsigned count = 0;
-    char *path = kt_path(r->folder, "asked");
+    char *path = kt_path(r->dir, "asked");
     char *text = kt_file_read(path, &size);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         count += strcmp(line, first) == 0;
@@ -75,7 +75,7 @@ static void a_crowd_asks_the_compiler_once(void **state)
     start crowd[CROWD];
     kn_thread *threads[CROWD] = {NULL};
     unsigned compiled = 0;
-    char *compiler = kt_path(r->folder, "counting");
+    char *compiler = kt_path(r->dir, "counting");
     kt_file_write(compiler, script, sizeof(script) - 1);
     assert_int_equal(chmod(compiler, 0700), 0);
     assert_int_equal(setenv("KILN_CC", compiler, 1), 0);

@@ -142,10 +142,10 @@ static void children_are_asked_at_once(void **state)
     rig *r = *state;
     kiln_runtime_options options;
     kiln_cache_options cache_options;
-    char *helper = kt_path(r->folder, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
+    char *helper = kt_path(r->dir, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
     kt_file_write(helper, script, sizeof(script) - 1);
     assert_int_equal(chmod(helper, 0700), 0);
-    assert_int_equal(setenv("KILN_LIBEXEC", r->folder, 1), 0);
+    assert_int_equal(setenv("KILN_LIBEXEC", r->dir, 1), 0);
     other = kn_backend_fake;
     other.name = "fake-other";
     RIG_OK(kiln_backend_register(&other, &diag));
@@ -261,10 +261,10 @@ static void a_helper_that_does_not_start_is_not_a_driver(void **state)
     rig *r = *state;
     kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
-    char *helper = kt_path(r->folder, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
+    char *helper = kt_path(r->dir, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
     kt_file_write(helper, script, sizeof(script) - 1);
     assert_int_equal(chmod(helper, 0700), 0);
-    assert_int_equal(setenv("KILN_LIBEXEC", r->folder, 1), 0);
+    assert_int_equal(setenv("KILN_LIBEXEC", r->dir, 1), 0);
     assert_int_equal(kiln_backend_probe_isolated("fake", 0, &report, &diag), KILN_E_UNAVAILABLE);
     assert_non_null(strstr(diag.why, "did not start (exit code 127)"));
     assert_non_null(strstr(diag.why, "libkiln.so.0: cannot open"));

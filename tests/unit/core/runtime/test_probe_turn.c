@@ -50,7 +50,7 @@ static int register_foreign(void **state)
 static void make_helper(const rig *r, const char *does)
 {
     char script[1024];
-    char *helper = kt_path(r->folder, "kiln-probe");
+    char *helper = kt_path(r->dir, "kiln-probe");
     const int length = snprintf(script, sizeof(script),
                                 "#!/bin/sh\nhere=${0%%/*}\necho \"$1\" >>\"$here/started\"\n"
                                 "echo probing\n%s",
@@ -63,7 +63,7 @@ static void make_helper(const rig *r, const char *does)
 
 static unsigned children(const rig *r)
 {
-    char *path = kt_path(r->folder, "started");
+    char *path = kt_path(r->dir, "started");
     const unsigned count = kt_file_lines(path);
     free(path);
     return count;
@@ -73,7 +73,7 @@ static int setup(void **state)
 {
     int result = rig_setup(state);
     rig *r = *state;
-    (void)setenv("KILN_LIBEXEC", r->folder, 1);
+    (void)setenv("KILN_LIBEXEC", r->dir, 1);
     atomic_store(&opens, 0);
     opening_crashes = false;
     skipped = NULL;
@@ -93,7 +93,7 @@ static void begin_start(start *s, const rig *r, uint32_t probe_ms, bool fresh)
 {
     kiln_cache_options cache_options;
     kiln_runtime_options options;
-    char *root = kt_path(r->folder, "cache");
+    char *root = kt_path(r->dir, "cache");
     *s = (start){.r = r, .why = KILN_DIAG_INIT};
     RIG_OK(kiln_cache_options_init(&cache_options, &diag));
     cache_options.root = root;
@@ -336,7 +336,7 @@ static void what_a_child_finds_good_is_skipped_again(void **state)
     assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
     assert_int_equal(children(r), 1);
     assert_int_equal(atomic_load(&opens), 1);
-    char *root = kt_path(r->folder, "cache");
+    char *root = kt_path(r->dir, "cache");
     char *probes = kt_path(root, "probes");
     kt_tmpdir_remove(probes); /* as if it had never been remembered */
     free(root);

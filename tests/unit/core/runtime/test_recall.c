@@ -158,8 +158,8 @@ static int setup(void **state)
     memset(fewer, 0, sizeof(fewer));
     int result = rig_setup(state);
     rig *r = *state;
-    char *icd = kt_path(r->folder, "icd");
-    (void)kn_file_make_folder(icd, NULL);
+    char *icd = kt_path(r->dir, "icd");
+    (void)kn_file_make_dir(icd, NULL);
     (void)setenv("KILN_TEST_ICD", icd, 1);
     free(icd);
     return result;
@@ -177,7 +177,7 @@ static kiln_status start_asking(rig *r, const char *backend, const char *device,
 {
     kiln_cache_options cache_options;
     kiln_runtime_options options;
-    char *root = kt_path(r->folder, "cache");
+    char *root = kt_path(r->dir, "cache");
     rig_close(r);
     memset(opens, 0, sizeof(opens));
     RIG_OK(kiln_cache_options_init(&cache_options, &diag));
@@ -331,7 +331,7 @@ static void selection_gives_the_answer_of_a_full_probe(void **state)
 
 static void write_icd(rig *r, const char *name, const char *text)
 {
-    char *icd = kt_path(r->folder, "icd");
+    char *icd = kt_path(r->dir, "icd");
     char *path = kt_path(icd, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -345,7 +345,7 @@ static void write_icd(rig *r, const char *name, const char *text)
 static void install_late(rig *r, bool library)
 {
     char text[512];
-    char *path = kt_path(r->folder, "libfar.so");
+    char *path = kt_path(r->dir, "libfar.so");
     (void)snprintf(text, sizeof(text), "{\"library_path\": \"%s\"}\n", path);
     if (library) {
         FILE *file = fopen(path, "w");
@@ -376,7 +376,7 @@ static void a_change_around_a_driver_is_probed_again(void **state)
             write_icd(r, "new.icd", "libnewer.so"); /* other bytes, same name */
             break;
         case 3: {
-            char *icd = kt_path(r->folder, "icd");
+            char *icd = kt_path(r->dir, "icd");
             char *path = kt_path(icd, "new.icd");
             assert_int_equal(remove(path), 0);
             free(path);
@@ -402,7 +402,7 @@ static void a_change_around_a_driver_is_probed_again(void **state)
     assert_opens(all_opens(), 1);
 }
 
-static void a_folder_of_the_drivers_own_cache_is_no_change(void **state)
+static void a_dir_of_the_drivers_own_cache_is_no_change(void **state)
 {
     static const struct {
         const char *name;
@@ -420,7 +420,7 @@ static void a_folder_of_the_drivers_own_cache_is_no_change(void **state)
     rig *r = *state;
     start(r);
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-        assert_int_equal(setenv(changes[i].name, r->folder, 1), 0);
+        assert_int_equal(setenv(changes[i].name, r->dir, 1), 0);
         start(r);
         assert_opens(all_opens(), changes[i].counts ? DRIVERS : 1);
         start(r);
@@ -487,14 +487,14 @@ static void a_later_one_that_does_not_open_is_passed_over(void **state)
 }
 
 typedef struct damage {
-    const char *folder;
+    const char *dir;
     unsigned done;
 } damage;
 
 static kiln_status damage_one(void *user, const char *name)
 {
     damage *d = user;
-    char *path = kt_path(d->folder, name);
+    char *path = kt_path(d->dir, name);
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, 200, SEEK_SET), 0);
@@ -511,7 +511,7 @@ static void damaged_records_are_no_records(void **state)
     rig *r = *state;
     start(r);
     rig_close(r);
-    char *probes = kt_path(r->folder, "cache/probes");
+    char *probes = kt_path(r->dir, "cache/probes");
     damage d = {probes, 0};
     RIG_OK(kn_file_list(probes, damage_one, &d, &diag));
     assert_true(d.done >= 1 && d.done <= DRIVERS);
@@ -522,7 +522,7 @@ static void damaged_records_are_no_records(void **state)
     free(probes);
 }
 
-static void without_a_folder_nothing_is_remembered(void **state)
+static void without_a_dir_nothing_is_remembered(void **state)
 {
     rig *r = *state;
     for (int i = 0; i < 2; i++) {
@@ -553,12 +553,12 @@ int main(void)
         TEST(another_backend_opens_when_it_is_used),
         TEST(selection_gives_the_answer_of_a_full_probe),
         TEST(a_change_around_a_driver_is_probed_again),
-        TEST(a_folder_of_the_drivers_own_cache_is_no_change),
+        TEST(a_dir_of_the_drivers_own_cache_is_no_change),
         TEST(a_device_that_went_is_not_listed),
         TEST(what_does_not_open_is_not_trusted),
         TEST(a_later_one_that_does_not_open_is_passed_over),
         TEST(damaged_records_are_no_records),
-        TEST(without_a_folder_nothing_is_remembered),
+        TEST(without_a_dir_nothing_is_remembered),
         TEST(a_fresh_probe_can_be_asked_for),
     };
     return cmocka_run_group_tests(tests, register_all, NULL);

@@ -204,7 +204,7 @@ static void a_missing_backend_file_is_reported(void **state)
 {
     rig *r = *state;
     bool found = false;
-    char *path = kt_path(r->folder, "nothing.so");
+    char *path = kt_path(r->dir, "nothing.so");
     assert_int_equal(setenv("KILN_BACKEND_PATH", path, 1), 0);
     RIG_OK(create(r, "fake", NULL, true, &diag));
     for (size_t i = 0; i < kiln_runtime_report_count(r->runtime); i++) {

@@ -17,7 +17,7 @@ enum { ITEMS = 16 };
 
 static char *trace_path(rig *r)
 {
-    char *path = kt_path(r->folder, "trace.json");
+    char *path = kt_path(r->dir, "trace.json");
     (void)setenv("KILN_TRACE", path, 1);
     return path;
 }
@@ -202,8 +202,8 @@ static void a_file_that_cannot_be_written_is_told(void **state)
     rig *r = *state;
     kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
-    char *missing = kt_path(r->folder, "no/such/folder.json");
-    char *pipe = kt_path(r->folder, "pipe"); /* that nobody reads */
+    char *missing = kt_path(r->dir, "no/such/folder.json");
+    char *pipe = kt_path(r->dir, "pipe"); /* that nobody reads */
     const char *const paths[] = {missing, "/dev/full", pipe};
     assert_int_equal(mkfifo(pipe, 0600), 0);
     RIG_OK(kiln_runtime_options_init(&options, &diag));
@@ -226,7 +226,7 @@ static void a_file_that_cannot_be_written_is_told(void **state)
 static void a_trace_that_cannot_go_on_takes_nothing_more(void **state)
 {
     rig *r = *state;
-    char *path = kt_path(r->folder, "full.json");
+    char *path = kt_path(r->dir, "full.json");
     struct rlimit before;
     kn_trace *trace = NULL;
     RIG_OK(kn_trace_open(path, &trace, &diag));

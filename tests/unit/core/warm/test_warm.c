@@ -1,8 +1,8 @@
 /* Warming: what is built, in which order, how many at once, and that nothing is compiled twice. */
 #include "unit/core/gate.h"
 
-#include "core/walk/source.h"
-#include "core/walk/source_copy.h"
+#include "core/build/source.h"
+#include "core/build/source_copy.h"
 #include "kiln/cpu.h"
 #include "kiln/unstable/warm.h"
 #include "support/counters.h"

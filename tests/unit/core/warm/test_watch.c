@@ -12,9 +12,9 @@
 
 static void write_text(rig *r, const char *name, const char *text)
 {
-    char *path = kt_path(r->folder, name);
-    char *src = kt_path(r->folder, "src");
-    char *inc = kt_path(r->folder, "inc");
+    char *path = kt_path(r->dir, name);
+    char *src = kt_path(r->dir, "src");
+    char *inc = kt_path(r->dir, "inc");
     (void)mkdir(src, 0700);
     (void)mkdir(inc, 0700);
     free(src);
@@ -31,8 +31,8 @@ static kiln_watch *open_watch(rig *r, char **out_path, char **out_dir)
     kiln_watch *watch = NULL;
     kiln_source source = KILN_SOURCE_INIT;
     const char *dirs[1];
-    *out_path = kt_path(r->folder, "src/main.fake");
-    *out_dir = kt_path(r->folder, "inc");
+    *out_path = kt_path(r->dir, "src/main.fake");
+    *out_dir = kt_path(r->dir, "inc");
     dirs[0] = *out_dir;
     source.language = KILN_LANG_FAKE;
     source.name = *out_path;

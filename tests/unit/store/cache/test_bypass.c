@@ -181,17 +181,17 @@ static void who_wants_to_hear_nothing_does_not(void **state)
     expect_printed(*state, "computed #include", ""); /* it was said, to nobody */
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(bypasses_are_listed_by_what_they_cost),
-        IN_FOLDER(a_damaged_list_is_a_shorter_one),
-        IN_FOLDER(a_root_with_a_list_is_tagged_as_a_cache),
-        IN_FOLDER(the_list_is_bounded_and_takes_reasons_of_any_length),
-        IN_FOLDER(who_pays_again_hears_it_once),
-        IN_FOLDER(who_wants_to_hear_nothing_does_not),
+        IN_DIR(bypasses_are_listed_by_what_they_cost),
+        IN_DIR(a_damaged_list_is_a_shorter_one),
+        IN_DIR(a_root_with_a_list_is_tagged_as_a_cache),
+        IN_DIR(the_list_is_bounded_and_takes_reasons_of_any_length),
+        IN_DIR(who_pays_again_hears_it_once),
+        IN_DIR(who_wants_to_hear_nothing_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -488,7 +488,7 @@ static void a_broken_recipe_is_refused(void **state)
 /* --- out of memory ---------------------------------------------------------------------------- */
 
 typedef struct without_memory {
-    const char *folder;
+    const char *dir;
     int round;
 } without_memory;
 
@@ -498,7 +498,7 @@ static bool live_without_memory(void *user)
     without_memory *w = user;
     char root[1024];
     bool worked = true;
-    (void)snprintf(root, sizeof root, "%s/root%d", w->folder, w->round++ / 2);
+    (void)snprintf(root, sizeof root, "%s/root%d", w->dir, w->round++ / 2);
     for (int i = 0; i < 2 && worked; i++) {
         kiln_cache_options options;
         kiln_cache *cache = NULL;
@@ -539,11 +539,11 @@ static bool live_without_memory(void *user)
 
 static void S4_the_cache_survives_failing_allocations(void **state)
 {
-    without_memory w = {.folder = *state};
+    without_memory w = {.dir = *state};
     assert_true(kt_failalloc_each(live_without_memory, &w) > 20);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 static void every_origin_has_its_name(void **state)
 {
@@ -558,28 +558,28 @@ static void every_origin_has_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_compile_happens_once),
-        IN_FOLDER(D6_an_entry_is_there_before_the_program_ends),
-        IN_FOLDER(D3_a_failed_or_empty_compile_is_never_stored),
-        IN_FOLDER(get_put_and_remove_work_by_key_alone),
-        IN_FOLDER(an_entry_can_be_used_in_place),
-        IN_FOLDER(K5_a_cache_hits_after_it_has_moved),
-        IN_FOLDER(a_disabled_cache_opens_nothing),
-        IN_FOLDER(recache_compiles_and_replaces),
-        IN_FOLDER(a_read_only_cache_reads_and_writes_memory_only),
-        IN_FOLDER(S6_a_root_that_others_can_write_is_refused),
-        IN_FOLDER(S6_a_link_as_root_is_refused),
-        IN_FOLDER(S6_a_root_of_somebody_else_is_refused),
-        IN_FOLDER(S4_S8_a_root_that_cannot_be_written_is_read_and_told),
-        IN_FOLDER(S8_a_file_in_the_way_is_told),
-        IN_FOLDER(S4_missing_home_is_no_obstacle),
+        IN_DIR(a_compile_happens_once),
+        IN_DIR(D6_an_entry_is_there_before_the_program_ends),
+        IN_DIR(D3_a_failed_or_empty_compile_is_never_stored),
+        IN_DIR(get_put_and_remove_work_by_key_alone),
+        IN_DIR(an_entry_can_be_used_in_place),
+        IN_DIR(K5_a_cache_hits_after_it_has_moved),
+        IN_DIR(a_disabled_cache_opens_nothing),
+        IN_DIR(recache_compiles_and_replaces),
+        IN_DIR(a_read_only_cache_reads_and_writes_memory_only),
+        IN_DIR(S6_a_root_that_others_can_write_is_refused),
+        IN_DIR(S6_a_link_as_root_is_refused),
+        IN_DIR(S6_a_root_of_somebody_else_is_refused),
+        IN_DIR(S4_S8_a_root_that_cannot_be_written_is_read_and_told),
+        IN_DIR(S8_a_file_in_the_way_is_told),
+        IN_DIR(S4_missing_home_is_no_obstacle),
         cmocka_unit_test(malformed_variables_are_named),
         cmocka_unit_test(every_origin_has_its_name),
-        IN_FOLDER(variables_are_taken),
-        IN_FOLDER(the_floor_of_free_space_is_what_was_asked_for),
-        IN_FOLDER(S8_bypasses_and_rejections_are_counted),
-        IN_FOLDER(a_broken_recipe_is_refused),
-        IN_FOLDER(S4_the_cache_survives_failing_allocations),
+        IN_DIR(variables_are_taken),
+        IN_DIR(the_floor_of_free_space_is_what_was_asked_for),
+        IN_DIR(S8_bypasses_and_rejections_are_counted),
+        IN_DIR(a_broken_recipe_is_refused),
+        IN_DIR(S4_the_cache_survives_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

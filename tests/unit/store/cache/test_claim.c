@@ -313,7 +313,7 @@ static void claims_survive_failing_allocations(void **state)
     kiln_cache_destroy(cache);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(int count, char **arguments)
 {
@@ -322,24 +322,24 @@ int main(int count, char **arguments)
         return run_descendant(arguments[1], arguments[2][0], atoi(arguments[3]));
     }
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_claim_gives_the_work_and_then_the_blob),
-        IN_FOLDER(what_is_not_given_is_refused),
-        IN_FOLDER(P8_another_process_waits_for_the_blob),
-        IN_FOLDER(a_compile_waits_for_a_claim),
-        IN_FOLDER(an_abandoned_claim_is_free),
-        IN_FOLDER(a_claim_that_is_given_nothing_is_free),
-        IN_FOLDER(a_killed_holder_holds_nothing),
-        IN_FOLDER(a_stopped_holder_is_passed_over),
-        IN_FOLDER(a_wait_is_bounded),
-        IN_FOLDER(a_wait_can_be_interrupted),
-        IN_FOLDER(opposite_orders_never_wait),
-        IN_FOLDER(opposite_orders_with_callbacks_never_wait),
-        IN_FOLDER(nested_claims_hold),
-        IN_FOLDER(threads_of_the_holder_never_wait),
-        IN_FOLDER(children_of_the_holder_never_wait),
-        IN_FOLDER(a_fork_leaves_the_claim_alone),
-        IN_FOLDER(nobody_waits_where_nothing_is_handed_over),
-        IN_FOLDER(claims_survive_failing_allocations),
+        IN_DIR(a_claim_gives_the_work_and_then_the_blob),
+        IN_DIR(what_is_not_given_is_refused),
+        IN_DIR(P8_another_process_waits_for_the_blob),
+        IN_DIR(a_compile_waits_for_a_claim),
+        IN_DIR(an_abandoned_claim_is_free),
+        IN_DIR(a_claim_that_is_given_nothing_is_free),
+        IN_DIR(a_killed_holder_holds_nothing),
+        IN_DIR(a_stopped_holder_is_passed_over),
+        IN_DIR(a_wait_is_bounded),
+        IN_DIR(a_wait_can_be_interrupted),
+        IN_DIR(opposite_orders_never_wait),
+        IN_DIR(opposite_orders_with_callbacks_never_wait),
+        IN_DIR(nested_claims_hold),
+        IN_DIR(threads_of_the_holder_never_wait),
+        IN_DIR(children_of_the_holder_never_wait),
+        IN_DIR(a_fork_leaves_the_claim_alone),
+        IN_DIR(nobody_waits_where_nothing_is_handed_over),
+        IN_DIR(claims_survive_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

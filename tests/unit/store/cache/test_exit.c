@@ -224,19 +224,19 @@ static void an_unloaded_library_has_counted(void **state)
 }
 #endif
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(hits_count_where_nobody_destroys_the_cache),
-        IN_FOLDER(after_an_end_at_once_nothing_is_written),
-        IN_FOLDER(a_child_counts_what_it_did_and_no_more),
-        IN_FOLDER(an_end_in_the_middle_of_a_flush_waits_for_nobody),
-        IN_FOLDER(a_root_that_went_is_not_made_again),
-        IN_FOLDER(there_is_a_bound_to_what_is_flushed_at_the_end),
+        IN_DIR(hits_count_where_nobody_destroys_the_cache),
+        IN_DIR(after_an_end_at_once_nothing_is_written),
+        IN_DIR(a_child_counts_what_it_did_and_no_more),
+        IN_DIR(an_end_in_the_middle_of_a_flush_waits_for_nobody),
+        IN_DIR(a_root_that_went_is_not_made_again),
+        IN_DIR(there_is_a_bound_to_what_is_flushed_at_the_end),
 #ifdef __GLIBC__ /* musl unloads nothing, and counts at the end as in the other cases */
-        IN_FOLDER(an_unloaded_library_has_counted),
+        IN_DIR(an_unloaded_library_has_counted),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,12 +80,12 @@ static void C8_a_child_without_memory_goes_on_without_a_cache(void **state)
     }
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(C8_a_child_without_memory_goes_on_without_a_cache),
+        IN_DIR(C8_a_child_without_memory_goes_on_without_a_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,8 +288,8 @@ static void plant(const char *root, int count)
     (void)mkdir(path, 0700);
     (void)snprintf(path, sizeof path, "%s/v1/planted", root);
     (void)mkdir(path, 0700);
-    for (int folder = 0; folder < 256; folder++) {
-        (void)snprintf(path, sizeof path, "%s/v1/planted/%02x", root, folder);
+    for (int dir = 0; dir < 256; dir++) {
+        (void)snprintf(path, sizeof path, "%s/v1/planted/%02x", root, dir);
         assert_int_equal(mkdir(path, 0700), 0);
     }
     for (int i = 0; i < count; i++) {
@@ -462,9 +462,9 @@ static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const struct rlimit low = {.rlim_cur = bounds[i], .rlim_max = before.rlim_max};
-        char folder[16];
-        (void)snprintf(folder, sizeof folder, "limit%zu", i);
-        char *root = kt_path(*state, folder);
+        char dir[16];
+        (void)snprintf(dir, sizeof dir, "limit%zu", i);
+        char *root = kt_path(*state, dir);
         ks_compile compile = {0};
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
         kiln_cache *cache = ks_cache(root);
@@ -480,26 +480,26 @@ static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
 }
 #endif
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(S1_trimming_frees_memory_and_leaves_disk_alone),
-        IN_FOLDER(pinned_entries_stay_in_memory),
-        IN_FOLDER(pinned_entries_stay_on_disk),
-        IN_FOLDER(S2_entries_hot_in_memory_keep_their_stamp),
-        IN_FOLDER(S1_entries_go_when_they_are_too_old),
-        IN_FOLDER(S1_S4_puts_leave_a_floor_of_free_space),
-        IN_FOLDER(S1_a_cache_below_its_working_set_says_so_and_still_hits),
-        IN_FOLDER(S3_a_large_store_is_evicted_in_slices),
-        IN_FOLDER(S6_a_root_made_again_is_checked_again),
-        IN_FOLDER(S6_entries_of_another_user_are_not_read),
-        IN_FOLDER(puts_that_make_room_tell_no_progress),
+        IN_DIR(S1_trimming_frees_memory_and_leaves_disk_alone),
+        IN_DIR(pinned_entries_stay_in_memory),
+        IN_DIR(pinned_entries_stay_on_disk),
+        IN_DIR(S2_entries_hot_in_memory_keep_their_stamp),
+        IN_DIR(S1_entries_go_when_they_are_too_old),
+        IN_DIR(S1_S4_puts_leave_a_floor_of_free_space),
+        IN_DIR(S1_a_cache_below_its_working_set_says_so_and_still_hits),
+        IN_DIR(S3_a_large_store_is_evicted_in_slices),
+        IN_DIR(S6_a_root_made_again_is_checked_again),
+        IN_DIR(S6_entries_of_another_user_are_not_read),
+        IN_DIR(puts_that_make_room_tell_no_progress),
 #ifndef _WIN32
-        IN_FOLDER(S4_a_limit_on_the_size_of_files_kills_nobody),
+        IN_DIR(S4_a_limit_on_the_size_of_files_kills_nobody),
 #endif
-        IN_FOLDER(long_work_tells_how_far_it_is),
+        IN_DIR(long_work_tells_how_far_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,18 +172,18 @@ static void namespaces_are_listed(void **state)
     free(root);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_namespace_shares_neither_entries_nor_counters),
-        IN_FOLDER(what_removes_entries_stays_in_its_namespace),
-        IN_FOLDER(a_limit_evicts_from_its_namespace_alone),
-        IN_FOLDER(the_directory_of_a_namespace_is_not_nested),
-        IN_FOLDER(a_read_only_cache_makes_no_namespace),
-        IN_FOLDER(names_that_are_no_directory_are_refused),
-        IN_FOLDER(namespaces_are_listed),
+        IN_DIR(a_namespace_shares_neither_entries_nor_counters),
+        IN_DIR(what_removes_entries_stays_in_its_namespace),
+        IN_DIR(a_limit_evicts_from_its_namespace_alone),
+        IN_DIR(the_directory_of_a_namespace_is_not_nested),
+        IN_DIR(a_read_only_cache_makes_no_namespace),
+        IN_DIR(names_that_are_no_directory_are_refused),
+        IN_DIR(namespaces_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,16 +223,16 @@ static void a_wait_for_another_thread_is_interrupted(void **state)
     kiln_cache_destroy(h.cache);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(C6_who_waits_on_this_host_asks_no_server),
-        IN_FOLDER(a_claim_asks_a_server_once),
-        IN_FOLDER(nothing_is_compiled_after_an_interruption),
-        IN_FOLDER(a_wait_for_another_process_is_interrupted),
-        IN_FOLDER(a_wait_for_another_thread_is_interrupted),
+        IN_DIR(C6_who_waits_on_this_host_asks_no_server),
+        IN_DIR(a_claim_asks_a_server_once),
+        IN_DIR(nothing_is_compiled_after_an_interruption),
+        IN_DIR(a_wait_for_another_process_is_interrupted),
+        IN_DIR(a_wait_for_another_thread_is_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,9 +275,9 @@ static void clear_takes_precompiled_headers_along(void **state)
     kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
-    char *folder = kt_path(*state, "pch");
+    char *dir = kt_path(*state, "pch");
     char *made = kt_path(*state, "pch/" KEY_NAME "-01234567.pch");
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
     FILE *file = fopen(made, "w");
     assert_non_null(file);
     assert_int_equal(fputs("precompiled", file) >= 0, 1);
@@ -285,12 +285,12 @@ static void clear_takes_precompiled_headers_along(void **state)
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
     assert_int_equal(result.entries_removed, 1);
     assert_int_equal(result.temporaries_removed, 1);
-    assert_false(kt_file_exists(folder));
+    assert_false(kt_file_exists(dir));
     assert_int_equal(kiln_cache_clear(cache, &result, NULL),
                      KILN_OK); /* and where there are none */
     assert_int_equal(result.temporaries_removed, 0);
     free(made);
-    free(folder);
+    free(dir);
     kiln_cache_destroy(cache);
 }
 
@@ -325,7 +325,7 @@ static void C7_eviction_leaves_open_readers_whole(void **state)
 /* Who makes a directory of his own the cache has files there already, however old. */
 static void files_of_others_in_the_root_are_left_alone(void **state)
 {
-    static const char *const folders[] = {"tmp", "pch", "v1", "v1/any"};
+    static const char *const dirs[] = {"tmp", "pch", "v1", "v1/any"};
     static const char *const files[] = {
         "thesis.txt", "tmp/thesis.txt", "tmp/1-2-half", "tmp/12-34.log", "tmp/a-b-c",
         "pch/all.h",  "pch/0123.pch",   "v1/notes",     "v1/any/x.kiln", "tmp/0123456789abcdef"};
@@ -333,10 +333,10 @@ static void files_of_others_in_the_root_are_left_alone(void **state)
     ks_compile compile = {0};
     kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_verify_result verified = {.struct_size = sizeof(verified)};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char *folder = kt_path(*state, folders[i]);
-        assert_int_equal(mkdir(folder, 0700), 0);
-        free(folder);
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        char *dir = kt_path(*state, dirs[i]);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        free(dir);
     }
     for (size_t i = 0; i < FILES; i++) {
         char *path = kt_path(*state, files[i]);
@@ -487,26 +487,26 @@ static void strangers_files_are_left_alone(void **state)
     kiln_cache_destroy(cache);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(D1_a_damaged_entry_is_dropped_and_rebuilt),
-        IN_FOLDER(D1_a_damaged_entry_is_removed_by_a_lookup),
-        IN_FOLDER(S6_files_are_private),
-        IN_FOLDER(S1_disk_is_bounded_by_bytes),
-        IN_FOLDER(S1_disk_is_bounded_by_files),
-        IN_FOLDER(S2_the_least_recently_used_goes_first),
-        IN_FOLDER(S2_a_stamp_moves_at_most_once_an_hour),
-        IN_FOLDER(prune_by_age_and_target),
-        IN_FOLDER(clear_takes_precompiled_headers_along),
-        IN_FOLDER(C7_eviction_leaves_open_readers_whole),
-        IN_FOLDER(files_of_others_in_the_root_are_left_alone),
-        IN_FOLDER(S3_totals_follow_what_is_there),
-        IN_FOLDER(the_root_may_be_removed_under_a_running_program),
-        IN_FOLDER(inspect_and_verify),
-        IN_FOLDER(strangers_files_are_left_alone),
+        IN_DIR(D1_a_damaged_entry_is_dropped_and_rebuilt),
+        IN_DIR(D1_a_damaged_entry_is_removed_by_a_lookup),
+        IN_DIR(S6_files_are_private),
+        IN_DIR(S1_disk_is_bounded_by_bytes),
+        IN_DIR(S1_disk_is_bounded_by_files),
+        IN_DIR(S2_the_least_recently_used_goes_first),
+        IN_DIR(S2_a_stamp_moves_at_most_once_an_hour),
+        IN_DIR(prune_by_age_and_target),
+        IN_DIR(clear_takes_precompiled_headers_along),
+        IN_DIR(C7_eviction_leaves_open_readers_whole),
+        IN_DIR(files_of_others_in_the_root_are_left_alone),
+        IN_DIR(S3_totals_follow_what_is_there),
+        IN_DIR(the_root_may_be_removed_under_a_running_program),
+        IN_DIR(inspect_and_verify),
+        IN_DIR(strangers_files_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

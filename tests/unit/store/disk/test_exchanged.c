@@ -11,17 +11,17 @@
 #define NOBODY 65534
 
 typedef struct world {
-    char *folder, *root, *aside, *other;
+    char *dir, *root, *aside, *other;
 } world;
 
 static int begin(void **state)
 {
     static world w;
-    w.folder = kt_tmpdir_create();
-    w.root = kt_path(w.folder, "root");
-    w.aside = kt_path(w.folder, "aside");
-    w.other = kt_path(w.folder, "other");
-    assert_int_equal(chmod(w.folder, 0777), 0); /* who else it is has to get through */
+    w.dir = kt_tmpdir_create();
+    w.root = kt_path(w.dir, "root");
+    w.aside = kt_path(w.dir, "aside");
+    w.other = kt_path(w.dir, "other");
+    assert_int_equal(chmod(w.dir, 0777), 0); /* who else it is has to get through */
     *state = &w;
     return 0;
 }
@@ -32,7 +32,7 @@ static int end(void **state)
     free(w->root);
     free(w->aside);
     free(w->other);
-    kt_tmpdir_remove(w->folder);
+    kt_tmpdir_remove(w->dir);
     return 0;
 }
 
@@ -116,7 +116,7 @@ static void S6_nothing_is_changed_behind_a_link(void **state)
     expect_unchanged(w->other, before);
 }
 
-static void S6_nothing_is_changed_in_a_strangers_folder(void **state)
+static void S6_nothing_is_changed_in_a_strangers_dir(void **state)
 {
     const world *w = *state;
     char before[4200];
@@ -246,7 +246,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(S6_nothing_is_changed_behind_a_link),
-        TEST(S6_nothing_is_changed_in_a_strangers_folder),
+        TEST(S6_nothing_is_changed_in_a_strangers_dir),
         TEST(S6_a_root_that_comes_later_has_an_owner),
         TEST(S6_a_strangers_file_is_not_an_entry),
         TEST(E14_entries_are_good_in_a_user_namespace),

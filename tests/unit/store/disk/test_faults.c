@@ -82,10 +82,10 @@ static void expect_sound(const char *root, const char *entry, const char *rule)
 }
 
 /* The path of the test's entry below any root. */
-static char *where_it_lies(const char *folder)
+static char *where_it_lies(const char *dir)
 {
     ks_compile compile = {0};
-    char *root = kt_path(folder, "pattern");
+    char *root = kt_path(dir, "pattern");
     kiln_cache *cache = open_cache(root);
     (void)ks_get(cache, "x", &compile);
     char *path = ks_only_entry(cache);
@@ -259,7 +259,7 @@ static void verifying_removes_nothing_that_it_could_not_read(void **state)
 }
 
 /* By its key alone an entry is looked for in each target's directory. */
-static void one_folder_that_cannot_be_read_hides_no_other(void **state)
+static void one_dir_that_cannot_be_read_hides_no_other(void **state)
 {
     static const char *const targets[] = {"first", "second", "third"};
     kiln_key keys[3];
@@ -293,7 +293,7 @@ static void one_folder_that_cannot_be_read_hides_no_other(void **state)
 }
 
 /* A store that cannot list one of its directories is kept within its cap all the same. */
-static void S1_one_folder_that_cannot_be_listed_stops_no_eviction(void **state)
+static void S1_one_dir_that_cannot_be_listed_stops_no_eviction(void **state)
 {
     kiln_cache_options options;
     kiln_cache *cache = NULL;
@@ -393,7 +393,7 @@ static void S3_no_put_waits_for_a_slow_eviction(void **state)
     kiln_cache_destroy(cache);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
@@ -402,16 +402,16 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(S4_D1_any_failing_call_leaves_the_caller_unharmed),
-        IN_FOLDER(S4_a_store_that_never_works_is_only_slow),
-        IN_FOLDER(S8_what_could_not_be_stored_is_counted),
-        IN_FOLDER(S3_no_put_waits_for_the_disk),
-        IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
-        IN_FOLDER(verifying_removes_nothing_that_it_could_not_read),
-        IN_FOLDER(one_folder_that_cannot_be_read_hides_no_other),
-        IN_FOLDER(S1_one_folder_that_cannot_be_listed_stops_no_eviction),
-        IN_FOLDER(a_pack_that_could_not_be_put_in_place_says_so),
-        IN_FOLDER(S3_no_put_waits_for_a_slow_eviction),
+        IN_DIR(S4_D1_any_failing_call_leaves_the_caller_unharmed),
+        IN_DIR(S4_a_store_that_never_works_is_only_slow),
+        IN_DIR(S8_what_could_not_be_stored_is_counted),
+        IN_DIR(S3_no_put_waits_for_the_disk),
+        IN_DIR(C2_a_lost_rename_race_is_no_failure),
+        IN_DIR(verifying_removes_nothing_that_it_could_not_read),
+        IN_DIR(one_dir_that_cannot_be_read_hides_no_other),
+        IN_DIR(S1_one_dir_that_cannot_be_listed_stops_no_eviction),
+        IN_DIR(a_pack_that_could_not_be_put_in_place_says_so),
+        IN_DIR(S3_no_put_waits_for_a_slow_eviction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

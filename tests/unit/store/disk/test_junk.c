@@ -26,7 +26,7 @@ static bool put_zeros(const char *path, size_t size)
     return true;
 }
 
-static bool put_folder(const char *path, size_t size)
+static bool put_dir(const char *path, size_t size)
 {
     (void)size;
     return unlink(path) == 0 && mkdir(path, 0700) == 0;
@@ -64,8 +64,8 @@ static bool put_device(const char *path, size_t size)
 
 typedef bool replace_fn(const char *path, size_t size);
 static replace_fn *const junk[] = {
-    put_nothing,       put_zeros,          put_folder,           put_pipe,
-    put_dangling_link, put_link_to_itself, put_link_to_a_device, put_device};
+    put_nothing,          put_zeros, put_dir, put_pipe, put_dangling_link, put_link_to_itself,
+    put_link_to_a_device, put_device};
 
 static char *make_entry(const char *root, size_t *out_size)
 {
@@ -162,8 +162,8 @@ static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
     size_t size = 0;
     char *entry = make_entry(*state, &size);
     char *good = kt_file_read(entry, &size);
-    char *folder = kt_path(*state, "v1/test-target"), *aside = kt_path(*state, "aside");
-    char *old = kt_path(aside, entry + strlen(folder) + 1);
+    char *dir = kt_path(*state, "v1/test-target"), *aside = kt_path(*state, "aside");
+    char *old = kt_path(aside, entry + strlen(dir) + 1);
     ks_compile compile = {0};
     kiln_blob *blob = NULL;
     kiln_recipe *recipe = ks_recipe("x");
@@ -173,8 +173,8 @@ static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
         assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
         kiln_cache_trim(cache, 0);
     }
-    assert_int_equal(rename(folder, aside), 0);
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(rename(dir, aside), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
     *strrchr(entry, '/') = '\0';
     assert_int_equal(mkdir(entry, 0700), 0);
     entry[strlen(entry)] = '/';
@@ -188,18 +188,18 @@ static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
     kiln_recipe_destroy(recipe);
     free(old);
     free(aside);
-    free(folder);
+    free(dir);
     free(good);
     free(entry);
 }
 
 /* A directory with something in it is nobody's to remove: the cache goes on without that entry. */
-static void a_strangers_folder_in_an_entrys_place_stays(void **state)
+static void a_strangers_dir_in_an_entrys_place_stays(void **state)
 {
     size_t size;
     ks_compile compile = {0};
     char *entry = make_entry(*state, &size);
-    assert_true(put_folder(entry, size));
+    assert_true(put_dir(entry, size));
     char *kept = kt_path(entry, "kept");
     kt_file_write(kept, "mine", 4);
     for (int i = 1; i <= 2; i++) {
@@ -267,7 +267,7 @@ static void entries_of_another_format_are_left_alone(void **state)
     ks_compile compile = {0};
     kiln_prune_result removed = {.struct_size = sizeof(removed)};
     kiln_verify_result verified = {.struct_size = sizeof(verified)};
-    static const char *const folders[] = {"v2", "v2/test-target", "v2/test-target/ab"};
+    static const char *const dirs[] = {"v2", "v2/test-target", "v2/test-target/ab"};
     char *other = kt_path(*state, "v2/test-target/ab/cd.kiln");
     kiln_cache_options options;
     kiln_cache *cache = NULL;
@@ -276,10 +276,10 @@ static void entries_of_another_format_are_left_alone(void **state)
     options.no_fsync = true;
     options.disk_max_files = 4;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char *folder = kt_path(*state, folders[i]);
-        assert_int_equal(mkdir(folder, 0700), 0);
-        free(folder);
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        char *dir = kt_path(*state, dirs[i]);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        free(dir);
     }
     kt_file_write(other, "of tomorrow", 11);
     for (int i = 0; i < 20; i++) {
@@ -326,7 +326,7 @@ int main(void)
         TEST(D1_a_large_file_of_junk_is_not_read),
         TEST(D1_a_put_replaces_whatever_is_there),
         TEST(D1_a_good_entry_is_not_dropped_for_the_one_before_it),
-        TEST(a_strangers_folder_in_an_entrys_place_stays),
+        TEST(a_strangers_dir_in_an_entrys_place_stays),
         TEST(S1_junk_in_the_place_of_statistics_and_lock_goes),
         TEST(entries_of_another_format_are_left_alone),
         TEST(S6_no_mask_opens_the_cache_to_others),

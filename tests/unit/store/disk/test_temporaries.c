@@ -204,14 +204,14 @@ static void S5_halves_of_precompiled_headers_are_swept(void **state)
     kiln_cache *cache = ks_cache(*state);
     ks_compile compile = {0};
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
-    char *folder = kt_path(*state, "pch");
-    assert_int_equal(mkdir(folder, 0700), 0);
+    char *dir = kt_path(*state, "pch");
+    assert_int_equal(mkdir(dir, 0700), 0);
     for (size_t i = 0; i < ROWS; i++) {
         char name[128];
         const struct timespec ago = {.tv_sec = kn_clock_wall() / 1000000000 - 600};
         const struct timespec times[2] = {ago, ago};
         (void)snprintf(name, sizeof(name), "%s%s", digest, rows[i].end);
-        paths[i] = kt_path(folder, name);
+        paths[i] = kt_path(dir, name);
         kt_file_write(paths[i], "half", 4);
         assert_int_equal(rows[i].old ? utimensat(AT_FDCWD, paths[i], times, 0) : 0, 0);
     }
@@ -223,7 +223,7 @@ static void S5_halves_of_precompiled_headers_are_swept(void **state)
         assert_int_equal(kt_file_exists(paths[i]), rows[i].stays);
         free(paths[i]);
     }
-    free(folder);
+    free(dir);
     kiln_cache_destroy(cache);
 }
 
@@ -264,15 +264,15 @@ static void S3_what_is_removed_under_a_put_is_subtracted_once(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(S5_temporaries_go_with_their_writers),
-        IN_FOLDER(S5_temporaries_count_against_the_cap),
-        IN_FOLDER(S5_halves_of_precompiled_headers_are_swept),
-        IN_FOLDER(S5_temporaries_are_swept_hourly),
+        IN_DIR(S5_temporaries_go_with_their_writers),
+        IN_DIR(S5_temporaries_count_against_the_cap),
+        IN_DIR(S5_halves_of_precompiled_headers_are_swept),
+        IN_DIR(S5_temporaries_are_swept_hourly),
     };
     const struct CMUnitTest faulty[] = {
-        IN_FOLDER(S3_what_is_removed_under_a_put_is_subtracted_once),
+        IN_DIR(S3_what_is_removed_under_a_put_is_subtracted_once),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (kt_faultfs_available()) {

@@ -306,7 +306,7 @@ static void D7_a_copy_without_what_was_written_since_takes_no_place(void **state
     free(path);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
@@ -315,15 +315,15 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(D7_an_entry_that_lands_beside_a_count_stays_counted),
-        IN_FOLDER(D7_an_announcement_that_was_copied_is_older_than_a_later_count),
-        IN_FOLDER(D7_an_announcement_that_may_be_there_is_not_lost),
-        IN_FOLDER(D7_what_could_not_be_announced_is_counted_when_it_is_there),
-        IN_FOLDER(D7_what_a_count_missed_is_not_subtracted),
-        IN_FOLDER(D7_what_is_removed_beside_a_count_is_not_subtracted),
-        IN_FOLDER(D7_of_two_counts_the_later_one_corrects),
-        IN_FOLDER(D7_an_old_copy_of_the_record_takes_no_place),
-        IN_FOLDER(D7_a_copy_without_what_was_written_since_takes_no_place),
+        IN_DIR(D7_an_entry_that_lands_beside_a_count_stays_counted),
+        IN_DIR(D7_an_announcement_that_was_copied_is_older_than_a_later_count),
+        IN_DIR(D7_an_announcement_that_may_be_there_is_not_lost),
+        IN_DIR(D7_what_could_not_be_announced_is_counted_when_it_is_there),
+        IN_DIR(D7_what_a_count_missed_is_not_subtracted),
+        IN_DIR(D7_what_is_removed_beside_a_count_is_not_subtracted),
+        IN_DIR(D7_of_two_counts_the_later_one_corrects),
+        IN_DIR(D7_an_old_copy_of_the_record_takes_no_place),
+        IN_DIR(D7_a_copy_without_what_was_written_since_takes_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,15 +156,15 @@ static void what_cannot_be_added_stays_pending(void **state)
     free(tmp);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(D7_a_writer_that_stands_still_loses_nothing),
-        IN_FOLDER(D7_an_evictor_that_stands_still_suspends_no_cap),
-        IN_FOLDER(D7_several_that_stand_still_are_passed_over),
-        IN_FOLDER(what_cannot_be_added_stays_pending),
+        IN_DIR(D7_a_writer_that_stands_still_loses_nothing),
+        IN_DIR(D7_an_evictor_that_stands_still_suspends_no_cap),
+        IN_DIR(D7_several_that_stand_still_are_passed_over),
+        IN_DIR(what_cannot_be_added_stays_pending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,16 +145,16 @@ static void a_damaged_record_starts_again_and_is_counted(void **state)
     free(path);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_golden_record_stays_readable_for_ever),
         cmocka_unit_test(every_flipped_bit_and_truncation_is_found),
-        IN_FOLDER(stats_add_up_over_objects),
-        IN_FOLDER(D6_hits_are_not_lost_with_a_process_that_never_ends_well),
-        IN_FOLDER(a_damaged_record_starts_again_and_is_counted),
+        IN_DIR(stats_add_up_over_objects),
+        IN_DIR(D6_hits_are_not_lost_with_a_process_that_never_ends_well),
+        IN_DIR(a_damaged_record_starts_again_and_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

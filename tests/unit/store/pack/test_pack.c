@@ -107,11 +107,11 @@ static void assert_has(kiln_pack *pack, unsigned index, bool expected)
     kiln_recipe_destroy(recipe);
 }
 
-static void round_trip(const char *folder, unsigned count, bool raw)
+static void round_trip(const char *dir, unsigned count, bool raw)
 {
-    char *path = kt_path(folder, "a.kpack");
+    char *path = kt_path(dir, "a.kpack");
     kiln_pack_info written = write_pack(path, 0, count, raw);
-    assert_int_equal(kt_file_count(folder), 1); /* no temporary is left */
+    assert_int_equal(kt_file_count(dir), 1); /* no temporary is left */
     kiln_pack *pack = open_pack(path);
     const kiln_pack_info read = *kiln_pack_summary(pack);
     assert_int_equal(read.entries, count);
@@ -287,9 +287,9 @@ static kiln_cache *cache_with_packs(const char *root, const char *packs, uint32_
 }
 
 /* A pack at `path` of entries with these names, compiled in a cache of its own. */
-static void pack_of_names(const char *folder, const char *path, const char *const *names)
+static void pack_of_names(const char *dir, const char *path, const char *const *names)
 {
-    char *root = kt_path(folder, "maker");
+    char *root = kt_path(dir, "maker");
     kiln_cache *cache = ks_cache(root);
     ks_compile compile = {.fail = KILN_OK};
     kiln_pack_writer *writer = NULL;

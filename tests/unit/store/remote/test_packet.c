@@ -14,7 +14,7 @@
 #define PAYLOAD 3000
 
 typedef struct fixture {
-    char *folder, *key_file;
+    char *dir, *key_file;
     kn_stats stats;
     kn_disk *disk;
     kn_dictionaries set;
@@ -80,7 +80,7 @@ static int tear_down_group(void **state)
 static void open_disk(fixture *f)
 {
     const kn_disk_options options = {
-        .root = f->folder, .max_bytes = UINT64_C(1) << 30, .max_files = 1000};
+        .root = f->dir, .max_bytes = UINT64_C(1) << 30, .max_files = 1000};
     assert_int_equal(kn_disk_open(&options, &f->stats, &f->disk, NULL), KILN_OK);
     kn_dictionaries_init(&f->set, kn_disk_tier(f->disk));
 }
@@ -96,8 +96,8 @@ static int setup(void **state)
     fixture *f = calloc(1, sizeof *f);
     kiln_recipe *recipe = NULL;
     kn_public_key ignored;
-    f->folder = kt_tmpdir_create();
-    f->key_file = kt_path(f->folder, "key.pem");
+    f->dir = kt_tmpdir_create();
+    f->key_file = kt_path(f->dir, "key.pem");
     kn_stats_init(&f->stats);
     f->content = kiln_blob_retain(trained);
     assert_int_equal(
@@ -124,7 +124,7 @@ static int teardown(void **state)
     kiln_blob_release(f->content);
     kn_stats_deinit(&f->stats);
     free(f->key_file);
-    kt_tmpdir_remove(f->folder);
+    kt_tmpdir_remove(f->dir);
     free(f);
     return 0;
 }
@@ -353,7 +353,7 @@ static void without_its_dictionary_an_entry_is_a_miss(void **state)
     fixture *f = *state;
     sealed s = seal(&f->signs, keep(f));
     close_disk(f);
-    f->folder = (kt_tmpdir_remove(f->folder), kt_tmpdir_create());
+    f->dir = (kt_tmpdir_remove(f->dir), kt_tmpdir_create());
     open_disk(f);
     assert_int_equal(unseal(f, &f->signs, &s, s.size), KILN_E_CORRUPT);
     unsealed_end(&s);

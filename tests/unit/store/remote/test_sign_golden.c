@@ -8,7 +8,7 @@
 #include "store/remote/trust.h"
 #include "sys/guarded.h"
 
-#define FOLDER KILN_GOLDEN "/signed-v1/"
+#define DIR KILN_GOLDEN "/signed-v1/"
 
 /* RFC 8032, 7.1, test 2: everybody has it. */
 static const char secret_pem[] =
@@ -25,15 +25,15 @@ static const char payload[] = "the payload of it";
 static const kn_unpacking nowhere;
 
 typedef struct fixture {
-    char *folder, *key, *trusted;
+    char *dir, *key, *trusted;
 } fixture;
 
 static int setup(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
-    f->folder = kt_tmpdir_create();
-    f->key = kt_path(f->folder, "golden.pem");
-    f->trusted = kt_path(f->folder, "trusted");
+    f->dir = kt_tmpdir_create();
+    f->key = kt_path(f->dir, "golden.pem");
+    f->trusted = kt_path(f->dir, "trusted");
     assert_int_equal(kn_guarded_make(f->key, secret_pem, sizeof secret_pem - 1, NULL), KILN_OK);
     assert_int_equal(kn_guarded_make(f->trusted, trusted, sizeof trusted - 1, NULL), KILN_OK);
     *state = f;
@@ -43,7 +43,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     fixture *f = *state;
-    kt_tmpdir_remove(f->folder);
+    kt_tmpdir_remove(f->dir);
     free(f->key);
     free(f->trusted);
     free(f);
@@ -53,7 +53,7 @@ static int teardown(void **state)
 /* The golden file, made of `data` where that is asked for. */
 static char *golden(const char *name, const void *data, size_t size, size_t *out_size)
 {
-    char *path = kt_path(FOLDER, name);
+    char *path = kt_path(DIR, name);
     if (getenv("KILN_UPDATE") != NULL) {
         kt_file_write(path, data, size);
     }
@@ -133,7 +133,7 @@ static void an_entry_that_was_signed_elsewhere_is_taken(void **state)
         bytes[i] ^= 1;
     }
     kn_trust_close(&trust);
-    char *list = kt_path(f->folder, "strangers");
+    char *list = kt_path(f->dir, "strangers");
     assert_int_equal(kn_guarded_make(list, stranger, sizeof stranger - 1, NULL), KILN_OK);
     assert_int_equal(kn_signer_create(NULL, list, &trust.signer, NULL), KILN_OK);
     assert_int_equal(unseal(&trust, &key, bytes, size), KILN_E_REJECTED);

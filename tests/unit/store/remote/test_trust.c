@@ -16,7 +16,7 @@ static const kn_unpacking nowhere;
 enum { SEAL_PUBLIC = 16, SEAL_SIGNATURE = 48 };
 
 typedef struct fixture {
-    char *folder, *own, *stranger;
+    char *dir, *own, *stranger;
     kiln_recipe *recipe;
     kiln_key key;
     kiln_blob *blob;
@@ -36,9 +36,9 @@ static int setup(void **state)
 {
     kn_public_key ignored;
     fixture *f = calloc(1, sizeof *f);
-    f->folder = kt_tmpdir_create();
-    f->own = kt_path(f->folder, "own.pem");
-    f->stranger = kt_path(f->folder, "stranger.pem");
+    f->dir = kt_tmpdir_create();
+    f->own = kt_path(f->dir, "own.pem");
+    f->stranger = kt_path(f->dir, "stranger.pem");
     assert_int_equal(kn_sign_generate(f->own, &ignored, NULL), KILN_OK);
     assert_int_equal(kn_sign_generate(f->stranger, &ignored, NULL), KILN_OK);
     f->recipe = ks_recipe("one");
@@ -61,7 +61,7 @@ static int teardown(void **state)
     kiln_recipe_destroy(f->recipe);
     free(f->own);
     free(f->stranger);
-    kt_tmpdir_remove(f->folder);
+    kt_tmpdir_remove(f->dir);
     free(f);
     return 0;
 }
@@ -268,7 +268,7 @@ static void key_files_are_looked_at(void **state)
     kn_signer *signer = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
     char line[256], hex[2 * KN_PUBLIC_KEY + 1];
-    char *list = kt_path(f->folder, "trusted"), *open_key = kt_path(f->folder, "open.pem");
+    char *list = kt_path(f->dir, "trusted"), *open_key = kt_path(f->dir, "open.pem");
     assert_int_equal(kn_sign_generate(f->own, &public_key, NULL), KILN_E_INVALID);
     assert_int_equal(kn_sign_public(f->own, &public_key, NULL), KILN_OK);
     for (size_t i = 0; i < sizeof public_key.bytes; i++) {
@@ -311,14 +311,13 @@ static void a_module_that_is_none_is_an_error(void **state)
     kn_signer *signer = NULL;
     kn_public_key public_key;
     kn_trust trust;
-    char line[2 * KN_PUBLIC_KEY + 16] = "kiln-ed25519 ", *list = kt_path(f->folder, "keys");
+    char line[2 * KN_PUBLIC_KEY + 16] = "kiln-ed25519 ", *list = kt_path(f->dir, "keys");
     memset(line + 13, 'a', 2 * (size_t)KN_PUBLIC_KEY);
     kt_file_write(list, line, strlen(line));
-    char *module = kt_path(f->folder, KN_MODULE_FILE("sign")),
-         *fresh = kt_path(f->folder, "fresh.pem");
+    char *module = kt_path(f->dir, KN_MODULE_FILE("sign")), *fresh = kt_path(f->dir, "fresh.pem");
     char *before = kn_text_copy(getenv("KILN_LIBEXEC"));
     kt_file_write(module, junk, strlen(junk));
-    assert_int_equal(setenv("KILN_LIBEXEC", f->folder, 1), 0);
+    assert_int_equal(setenv("KILN_LIBEXEC", f->dir, 1), 0);
     assert_int_equal(kn_signer_create(f->own, NULL, &signer, &diag), KILN_E_UNAVAILABLE);
     assert_non_null(strstr(diag.what, KN_MODULE_FILE("sign")));
     kiln_diag_clear(&diag);
