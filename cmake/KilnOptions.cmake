@@ -30,7 +30,9 @@ endif()
 set(KILN_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
 
 if(KILN_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
-    set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+    # As the preset "release" has it, and Debian's packages.
+    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+    set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g" CACHE STRING "" FORCE)
 endif()
 
 if(CMAKE_VERSION VERSION_LESS 3.21) # which does not know C17

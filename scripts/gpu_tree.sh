@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tree=${1:-.gpu}
 mkdir -p build-gpu
-cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DKILN_TESTS=ON >build-gpu/log 2>&1 || { tail -n 20 build-gpu/log >&2; exit 1; }
+cmake --preset release -B build-gpu -DKILN_TESTS=ON >build-gpu/log 2>&1 || { tail -n 20 build-gpu/log >&2; exit 1; }
 ninja -C build-gpu kiln kiln_libexec kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result bench_thousand bench_by_kiln bench_by_hand conformance dropin_opencl dropin_vulkan dropin_opengl dropin_cuda two_devices hard_cases >build-gpu/log 2>&1 || { tail -n 20 build-gpu/log >&2; exit 1; }
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/lib" "$tree/libexec/kiln"

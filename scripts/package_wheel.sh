@@ -12,7 +12,7 @@ launcher=
 ! command -v ccache >/dev/null 2>&1 || launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache
 {
     # shellcheck disable=SC2086
-    cmake -S . -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKILN_REPRODUCIBLE=ON -DKILN_WERROR=OFF \
+    cmake --preset release -B "$out/build" -DKILN_REPRODUCIBLE=ON -DKILN_WERROR=OFF \
         -DKILN_TESTS=OFF -DKILN_BENCH=OFF -DCMAKE_INSTALL_LIBDIR=lib $launcher &&
     cmake --build "$out/build" -j "${KILN_JOBS:-$(nproc)}" &&
     rm -rf "$out/tree" "$out"/*.whl &&

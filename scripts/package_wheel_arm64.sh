@@ -9,10 +9,9 @@ out=$(cd "$out" && pwd)
 root=$PWD/build/sysroot/arm64
 launcher=
 ! command -v ccache >/dev/null 2>&1 || launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache
-{ # -O3 ends gcc 12 with an internal error in kernels/reference/bitnet.c
+{
     # shellcheck disable=SC2086
-    cmake --preset arm64 -B "$out/build" -DCMAKE_BUILD_TYPE=Release \
-        -DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG" -DKILN_REPRODUCIBLE=ON -DKILN_WERROR=OFF \
+    cmake --preset arm64 -B "$out/build" -DKILN_REPRODUCIBLE=ON -DKILN_WERROR=OFF \
         -DKILN_TESTS=OFF -DKILN_BENCH=OFF -DCMAKE_INSTALL_LIBDIR=lib $launcher &&
     cmake --build "$out/build" -j "${KILN_JOBS:-$(nproc)}" &&
     rm -rf "$out/tree" "$out"/*.whl &&

@@ -17,7 +17,7 @@ launcher=
 ! command -v ccache >/dev/null 2>&1 || launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache
 {
     # shellcheck disable=SC2086
-    cmake --preset windows -B "$out/build" -DCMAKE_BUILD_TYPE=Release -DKILN_REPRODUCIBLE=ON -DKILN_TESTS=OFF \
+    cmake --preset windows -B "$out/build" -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2 -DKILN_REPRODUCIBLE=ON -DKILN_TESTS=OFF \
         -DKILN_SOURCES="$source_dir/build/sources" $launcher &&
     cmake --build "$out/build" -j "${KILN_JOBS:-$(nproc)}"
 } >"$out/log" 2>&1 || {
