@@ -24,6 +24,13 @@ static inline bool lie_is_told(const char *query, const char *kind, uint64_t *ou
            strcmp(its_query, query) == 0 && strcmp(its_kind, kind) == 0;
 }
 
+/* The truth, or what is told instead: as a value, or as the length of an answer. */
+static inline uint64_t lie_or(const char *query, const char *kind, uint64_t truth)
+{
+    uint64_t number = 0;
+    return lie_is_told(query, kind, &number) ? number : truth;
+}
+
 static inline bool lie_is_told_of(const char *call, unsigned question, const char *kind,
                                   uint64_t *out_number)
 {

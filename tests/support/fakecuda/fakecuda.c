@@ -66,9 +66,9 @@ static _Thread_local CUcontext stack[DEPTH];
 static _Thread_local int depth;
 static int loads;
 
-static void tell(const char *line)
+static void tell_in(const char *variable, const char *line)
 {
-    const char *path = getenv("FAKECUDA_LOG");
+    const char *path = getenv(variable);
     FILE *file = path != NULL ? fopen(path, "a") : NULL;
     if (file != NULL) {
         (void)fprintf(file, "%s\n", line);
@@ -76,15 +76,17 @@ static void tell(const char *line)
     }
 }
 
+static void tell(const char *line)
+{
+    tell_in("FAKECUDA_LOG", line);
+}
+
 static void tell_order(const char *what, const void *first, const void *second)
 {
-    const char *path = getenv("FAKECUDA_ORDER");
-    FILE *file = path != NULL ? fopen(path, "a") : NULL;
-    if (file != NULL) {
-        (void)fprintf(file, "%s %#lx %#lx\n", what, (unsigned long)(uintptr_t)first,
-                      (unsigned long)(uintptr_t)second);
-        (void)fclose(file);
-    }
+    char line[128];
+    (void)snprintf(line, sizeof(line), "%s %#lx %#lx", what, (unsigned long)(uintptr_t)first,
+                   (unsigned long)(uintptr_t)second);
+    tell_in("FAKECUDA_ORDER", line);
 }
 
 int fakecuda_device(void)
@@ -125,8 +127,7 @@ EXPORT CUresult cuDriverGetVersion(int *version)
 
 EXPORT CUresult cuDeviceGetCount(int *count)
 {
-    uint64_t number = 0;
-    *count = lie_is_told("cuDeviceGetCount", "value", &number) ? (int)number : DEVICES;
+    *count = (int)lie_or("cuDeviceGetCount", "value", DEVICES);
     return CUDA_SUCCESS;
 }
 
@@ -148,39 +149,24 @@ EXPORT CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 
 EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    uint64_t number = 0;
     (void)device;
-    *bytes = lie_is_told("cuDeviceTotalMem", "value", &number) ? number : (size_t)1 << 30;
+    *bytes = lie_or("cuDeviceTotalMem", "value", (uint64_t)1 << 30);
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 {
     (void)device;
-    switch (attribute) {
-    case CU_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-    case CU_ATTRIBUTE_MAX_BLOCK_DIM_X:
-    case CU_ATTRIBUTE_MAX_BLOCK_DIM_Y:
-        *value = 1024;
-        break;
-    case CU_ATTRIBUTE_MAX_BLOCK_DIM_Z:
-        *value = 64;
-        break;
-    case CU_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-        *value = 227 << 10;
-        break;
-    case CU_ATTRIBUTE_WARP_SIZE:
-        *value = 32;
-        break;
-    case CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-        *value = 9;
-        break;
-    default:
-        *value = 0;
-        break;
-    }
-    uint64_t number = 0;
-    *value = lie_is_told("cuDeviceGetAttribute", "value", &number) ? (int)number : *value;
+    *value = attribute == CU_ATTRIBUTE_MAX_THREADS_PER_BLOCK ||
+                     attribute == CU_ATTRIBUTE_MAX_BLOCK_DIM_X ||
+                     attribute == CU_ATTRIBUTE_MAX_BLOCK_DIM_Y
+                 ? 1024
+             : attribute == CU_ATTRIBUTE_MAX_BLOCK_DIM_Z                   ? 64
+             : attribute == CU_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 << 10
+             : attribute == CU_ATTRIBUTE_WARP_SIZE                         ? 32
+             : attribute == CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR          ? 9
+                                                                           : 0;
+    *value = (int)lie_or("cuDeviceGetAttribute", "value", (uint64_t)*value);
     return CUDA_SUCCESS;
 }
 
@@ -392,8 +378,7 @@ EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction functio
     *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
              : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES   ? function->fixed_shared
                                                                   : 0;
-    uint64_t number = 0;
-    *value = lie_is_told("cuFuncGetAttribute", "value", &number) ? (int)number : *value;
+    *value = (int)lie_or("cuFuncGetAttribute", "value", (uint64_t)*value);
     return CUDA_SUCCESS;
 }
 

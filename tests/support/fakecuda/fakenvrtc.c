@@ -19,7 +19,6 @@
 #include "apis/cuda/backend/types.h"
 
 #include "support/fakecuda/hostcc.h"
-#include "support/lies.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -127,13 +126,9 @@ EXPORT nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char *name
 EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char *name, const char **lowered)
 {
     CHECK(program)
-    uint64_t number = 0;
-    const char *found = hostcc_find_lowered(&program->unit, name);
-    if (found == NULL) {
-        return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
-    }
-    *lowered = lie_is_told("nvrtcGetLoweredName", "value", &number) ? NULL : found;
-    return NVRTC_SUCCESS;
+    return hostcc_lower(&program->unit, name, "nvrtcGetLoweredName", lowered)
+               ? NVRTC_SUCCESS
+               : NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
 }
 
 #ifdef FAKE_INERT
@@ -244,38 +239,24 @@ EXPORT nvrtcResult __nvrtcCPEx(nvrtcProgram *program, const char *source, const 
     return result;
 }
 
-/* What is written when another size was named: nothing, where there is less room. */
-static size_t size_of(const char *query, size_t truth)
-{
-    uint64_t number = 0;
-    return lie_is_told(query, "length", &number) ? (size_t)number : truth;
-}
-
 EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
 {
     CHECK(program)
-    *size = size_of("nvrtcGetProgramLogSize",
-                    program->unit.log != NULL ? strlen(program->unit.log) + 1 : 1);
+    *size = hostcc_log_size(&program->unit, "nvrtcGetProgramLogSize");
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
 {
     CHECK(program)
-    const char *text = program->unit.log != NULL ? program->unit.log : "";
-    const size_t room = size_of("nvrtcGetProgramLogSize", strlen(text) + 1);
-    if (room > strlen(text)) {
-        (void)strcpy(log, text);
-    } else {
-        memset(log, 'x', room); /* without an end */
-    }
+    hostcc_give_log(&program->unit, "nvrtcGetProgramLogSize", log);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
 {
     CHECK(program)
-    *size = size_of("nvrtcGetCUBINSize", program->cubin_size);
+    *size = hostcc_size("nvrtcGetCUBINSize", program->cubin_size);
     return NVRTC_SUCCESS;
 }
 
@@ -285,22 +266,21 @@ EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
     if (getenv("FAKENVRTC_CANCELS") != NULL) {
         (void)pthread_cancel(pthread_self());
     }
-    const size_t room = size_of("nvrtcGetCUBINSize", program->cubin_size);
-    memcpy(cubin, program->cubin, room < program->cubin_size ? room : program->cubin_size);
+    hostcc_give("nvrtcGetCUBINSize", cubin, program->cubin, program->cubin_size);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size)
 {
     CHECK(program)
-    *size = size_of("nvrtcGetPTXSize", 7 + 2 * program->cubin_size + 1);
+    *size = hostcc_size("nvrtcGetPTXSize", 7 + 2 * program->cubin_size + 1);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
 {
     CHECK(program)
-    if (size_of("nvrtcGetPTXSize", SIZE_MAX) < 7 + 2 * program->cubin_size + 1) {
+    if (hostcc_size("nvrtcGetPTXSize", SIZE_MAX) < 7 + 2 * program->cubin_size + 1) {
         return NVRTC_SUCCESS;
     }
     (void)strcpy(ptx, "//KPTX\n");

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/lies.h"
+
 bool hostcc_init(hostcc *unit, const char *text, int header_count, const char *const *headers,
                  const char *const *names)
 {
@@ -62,14 +64,49 @@ bool hostcc_add_expression(hostcc *unit, const char *name)
     return true;
 }
 
-const char *hostcc_find_lowered(const hostcc *unit, const char *name)
+bool hostcc_lower(const hostcc *unit, const char *name, const char *query, const char **lowered)
 {
     for (int i = 0; i < unit->expression_count; i++) {
         if (strcmp(unit->expressions[i], name) == 0) {
-            return unit->lowered[i];
+            uint64_t number = 0;
+            *lowered = lie_is_told(query, "value", &number) ? NULL : unit->lowered[i];
+            return true;
         }
     }
-    return NULL;
+    return false;
+}
+
+/* --- what is given ---------------------------------------------------------------------------- */
+
+size_t hostcc_size(const char *query, size_t size)
+{
+    return (size_t)lie_or(query, "length", size);
+}
+
+void hostcc_give(const char *query, char *to, const char *from, size_t size)
+{
+    const size_t room = hostcc_size(query, size);
+    memcpy(to, from, room < size ? room : size);
+}
+
+static const char *log_of(const hostcc *unit)
+{
+    return unit->log != NULL ? unit->log : "";
+}
+
+size_t hostcc_log_size(const hostcc *unit, const char *query)
+{
+    return hostcc_size(query, strlen(log_of(unit)) + 1);
+}
+
+void hostcc_give_log(const hostcc *unit, const char *query, char *to)
+{
+    const size_t room = hostcc_log_size(unit, query);
+    if (room > strlen(log_of(unit))) {
+        (void)strcpy(to, log_of(unit));
+    } else {
+        memset(to, 'x', room); /* without an end */
+    }
 }
 
 /* --- compiling -------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { HOSTCC_EXPRESSIONS = 32, HOSTCC_HEADERS = 32, HOSTCC_ROOM = 16 };
 
@@ -24,11 +25,20 @@ bool hostcc_init(hostcc *unit, const char *text, int header_count, const char *c
                  const char *const *names);
 void hostcc_deinit(hostcc *unit);
 bool hostcc_add_expression(hostcc *unit, const char *name);
-const char *hostcc_find_lowered(const hostcc *unit, const char *name); /* NULL: not added */
+/* False: not added. $FAKE_LIE may make NULL of it, as a `value` of `query`. */
+bool hostcc_lower(const hostcc *unit, const char *name, const char *query, const char **lowered);
 
 /* Fills log and, if it compiles, object. -1: there was no place to compile in; else whether it
  * compiled. */
 int hostcc_compile(hostcc *unit, int option_count, const char *const *options);
+
+/* What is said of an output of `size` bytes, and given of it: as many as were named where $FAKE_LIE
+ * names another `length` for `query`. */
+size_t hostcc_size(const char *query, size_t size);
+void hostcc_give(const char *query, char *to, const char *from, size_t size);
+/* The same of the log; what has no room is given without its end. */
+size_t hostcc_log_size(const hostcc *unit, const char *query);
+void hostcc_give_log(const hostcc *unit, const char *query, char *to);
 
 /* "compile OPTION...": a line in the file that `variable` names, if it is set. */
 void hostcc_note(const char *variable, int option_count, const char *const *options);

@@ -32,38 +32,15 @@ static const struct {
 
 static _Thread_local int current;
 
-/* The calls of the driver below, from here on those of libcuda. */
+/* Of the driver below, besides the calls that are handed on. */
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent_v2(CUcontext *context);
-CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t size);
-CUresult cuMemFree_v2(CUdeviceptr pointer);
 CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer);
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream stream);
-CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, CUstream stream);
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream);
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
-CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
-CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
-CUresult cuStreamDestroy_v2(CUstream stream);
-CUresult cuStreamSynchronize(CUstream stream);
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
-CUresult cuEventCreate(CUevent *event, unsigned int flags);
-CUresult cuEventDestroy_v2(CUevent event);
-CUresult cuEventRecord(CUevent event, CUstream stream);
-CUresult cuEventQuery(CUevent event);
-CUresult cuEventSynchronize(CUevent event);
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options,
                             void **values);
-CUresult cuModuleUnload(CUmodule module);
-CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function);
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                        unsigned int block_z, unsigned int shared, CUstream stream,
-                        void **arguments, void **extra);
 
 /* --- the current device ----------------------------------------------------------------------- */
 
@@ -93,8 +70,7 @@ static void say(const char *line)
 
 HIP int hipGetDevice(int *device)
 {
-    uint64_t number = 0;
-    *device = lie_is_told("hipGetDevice", "value", &number) ? (int)number : current;
+    *device = (int)lie_or("hipGetDevice", "value", (uint64_t)current);
     return 0;
 }
 
@@ -132,20 +108,18 @@ HIP int hipInit(unsigned int flags)
 
 HIP int hipRuntimeGetVersion(int *version)
 {
-    uint64_t number = 0;
 #ifdef FAKE_HIP_FIVE
     *version = 50221153;
 #else
     *version = 70051831;
 #endif
-    *version = lie_is_told("hipRuntimeGetVersion", "value", &number) ? (int)number : *version;
+    *version = (int)lie_or("hipRuntimeGetVersion", "value", (uint64_t)*version);
     return 0;
 }
 
 HIP int hipGetDeviceCount(int *count)
 {
-    uint64_t number = 0;
-    *count = lie_is_told("hipGetDeviceCount", "value", &number) ? (int)number : DEVICES;
+    *count = (int)lie_or("hipGetDeviceCount", "value", DEVICES);
     return 0;
 }
 
@@ -161,36 +135,20 @@ HIP int hipDeviceGetName(char *name, int length, int device)
 
 HIP int hipDeviceTotalMem(size_t *bytes, int device)
 {
-    uint64_t number = 0;
     (void)device;
-    *bytes = lie_is_told("hipDeviceTotalMem", "value", &number) ? number : (size_t)1 << 30;
+    *bytes = lie_or("hipDeviceTotalMem", "value", (uint64_t)1 << 30);
     return 0;
 }
 
 HIP int hipDeviceGetAttribute(int *value, int attribute, int device)
 {
-    uint64_t number = 0;
-    switch (attribute) {
-    case 26: /* MaxBlockDimX, Y, Z; MaxThreadsPerBlock */
-    case 27:
-    case 28:
-    case 56:
-        *value = 1024;
-        break;
-    case 63: /* MultiprocessorCount */
-        *value = 104;
-        break;
-    case 74: /* MaxSharedMemoryPerBlock */
-        *value = 64 << 10;
-        break;
-    case 87: /* WarpSize */
-        *value = device == 0 ? 64 : 32;
-        break;
-    default:
-        *value = 0;
-        break;
-    }
-    *value = lie_is_told("hipDeviceGetAttribute", "value", &number) ? (int)number : *value;
+    const bool block = (attribute >= 26 && attribute <= 28) || attribute == 56;
+    *value = block             ? 1024     /* MaxBlockDimX, Y, Z; MaxThreadsPerBlock */
+             : attribute == 63 ? 104      /* MultiprocessorCount */
+             : attribute == 74 ? 64 << 10 /* MaxSharedMemoryPerBlock */
+             : attribute == 87 ? (device == 0 ? 64 : 32) /* WarpSize */
+                               : 0;
+    *value = (int)lie_or("hipDeviceGetAttribute", "value", (uint64_t)*value);
     return 0;
 }
 
@@ -230,19 +188,57 @@ HIP int hipDeviceGetUuid(CUuuid *uuid, int device)
 }
 #endif
 
-/* --- memory ----------------------------------------------------------------------------------- */
+/* --- calls that are handed on to the driver below --------------------------------------------- */
 
-HIP int hipMalloc(CUdeviceptr *pointer, size_t size)
-{
-    begin();
-    return end(cuMemAlloc_v2(pointer, size));
-}
+#define GIVE(hip, cuda, parameters, arguments)                                                     \
+    CUresult cuda parameters;                                                                      \
+    HIP int hip parameters                                                                         \
+    {                                                                                              \
+        begin();                                                                                   \
+        return end(cuda arguments);                                                                \
+    }
 
-HIP int hipFree(CUdeviceptr pointer)
-{
-    begin();
-    return end(cuMemFree_v2(pointer));
-}
+GIVE(hipMalloc, cuMemAlloc_v2, (CUdeviceptr * pointer, size_t size), (pointer, size))
+GIVE(hipFree, cuMemFree_v2, (CUdeviceptr pointer), (pointer))
+GIVE(hipMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,
+     (CUdeviceptr to, const void *from, size_t size, CUstream stream), (to, from, size, stream))
+GIVE(hipMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,
+     (void *to, CUdeviceptr from, size_t size, CUstream stream), (to, from, size, stream))
+GIVE(hipMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2,
+     (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream), (to, from, size, stream))
+GIVE(hipMemsetD8Async, cuMemsetD8Async,
+     (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),
+     (to, value, count, stream))
+GIVE(hipMemsetD16Async, cuMemsetD16Async,
+     (CUdeviceptr to, unsigned short value, size_t count, CUstream stream),
+     (to, value, count, stream))
+GIVE(hipMemsetD32Async, cuMemsetD32Async,
+     (CUdeviceptr to, unsigned int value, size_t count, CUstream stream),
+     (to, value, count, stream))
+GIVE(hipStreamCreateWithFlags, cuStreamCreate, (CUstream * stream, unsigned int flags),
+     (stream, flags))
+GIVE(hipStreamDestroy, cuStreamDestroy_v2, (CUstream stream), (stream))
+GIVE(hipStreamSynchronize, cuStreamSynchronize, (CUstream stream), (stream))
+GIVE(hipStreamWaitEvent, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags),
+     (stream, event, flags))
+GIVE(hipEventCreateWithFlags, cuEventCreate, (CUevent * event, unsigned int flags), (event, flags))
+GIVE(hipEventDestroy, cuEventDestroy_v2, (CUevent event), (event))
+GIVE(hipEventRecord, cuEventRecord, (CUevent event, CUstream stream), (event, stream))
+GIVE(hipEventQuery, cuEventQuery, (CUevent event), (event))
+GIVE(hipEventSynchronize, cuEventSynchronize, (CUevent event), (event))
+GIVE(hipModuleUnload, cuModuleUnload, (CUmodule module), (module))
+GIVE(hipModuleGetFunction, cuModuleGetFunction,
+     (CUfunction * function, CUmodule module, const char *name), (function, module, name))
+#ifndef FAKE_WITHOUT_LAUNCH
+GIVE(hipModuleLaunchKernel, cuLaunchKernel,
+     (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+      unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+      CUstream stream, void **arguments, void **extra),
+     (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, arguments,
+      extra))
+#endif
+
+/* --- calls with ways of HIP's own ------------------------------------------------------------- */
 
 HIP int hipPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer)
 {
@@ -255,92 +251,6 @@ HIP int hipPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer)
     return result;
 }
 
-HIP int hipMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size, CUstream stream)
-{
-    begin();
-    return end(cuMemcpyHtoDAsync_v2(to, from, size, stream));
-}
-
-HIP int hipMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream)
-{
-    begin();
-    return end(cuMemcpyDtoHAsync_v2(to, from, size, stream));
-}
-
-HIP int hipMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
-{
-    begin();
-    return end(cuMemcpyDtoDAsync_v2(to, from, size, stream));
-}
-
-HIP int hipMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
-{
-    begin();
-    return end(cuMemsetD8Async(to, value, count, stream));
-}
-
-HIP int hipMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
-{
-    begin();
-    return end(cuMemsetD16Async(to, value, count, stream));
-}
-
-HIP int hipMemsetD32Async(CUdeviceptr to, int value, size_t count, CUstream stream)
-{
-    begin();
-    return end(cuMemsetD32Async(to, (unsigned)value, count, stream));
-}
-
-/* --- streams and events ----------------------------------------------------------------------- */
-
-HIP int hipStreamCreateWithFlags(CUstream *stream, unsigned int flags)
-{
-    begin();
-    return end(cuStreamCreate(stream, flags));
-}
-
-HIP int hipStreamDestroy(CUstream stream)
-{
-    return cuStreamDestroy_v2(stream);
-}
-
-HIP int hipStreamSynchronize(CUstream stream)
-{
-    begin();
-    return end(cuStreamSynchronize(stream));
-}
-
-HIP int hipStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
-{
-    return cuStreamWaitEvent(stream, event, flags);
-}
-
-HIP int hipEventCreateWithFlags(CUevent *event, unsigned int flags)
-{
-    begin();
-    return end(cuEventCreate(event, flags));
-}
-
-HIP int hipEventDestroy(CUevent event)
-{
-    return cuEventDestroy_v2(event);
-}
-
-HIP int hipEventRecord(CUevent event, CUstream stream)
-{
-    return cuEventRecord(event, stream);
-}
-
-HIP int hipEventQuery(CUevent event)
-{
-    return cuEventQuery(event);
-}
-
-HIP int hipEventSynchronize(CUevent event)
-{
-    return cuEventSynchronize(event);
-}
-
 HIP int hipEventElapsedTime(float *ms, CUevent start, CUevent stop)
 {
     uint64_t number = 0;
@@ -350,8 +260,6 @@ HIP int hipEventElapsedTime(float *ms, CUevent start, CUevent stop)
     }
     return result;
 }
-
-/* --- code ------------------------------------------------------------------------------------- */
 
 /* The shared object that fakehiprtc.c has put behind the headers, as fakecuda.c takes it. */
 HIP int hipModuleLoadData(CUmodule *module, const void *image)
@@ -377,37 +285,14 @@ HIP int hipModuleLoadData(CUmodule *module, const void *image)
     return result;
 }
 
-HIP int hipModuleUnload(CUmodule module)
-{
-    return cuModuleUnload(module);
-}
-
-HIP int hipModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
-{
-    begin();
-    return end(cuModuleGetFunction(function, module, name));
-}
-
 HIP int hipFuncGetAttribute(int *value, int attribute, CUfunction function)
 {
-    uint64_t number = 0;
     const int result = cuFuncGetAttribute(value, attribute, function);
-    *value = lie_is_told("hipFuncGetAttribute", "value", &number) ? (int)number : *value;
+    *value = (int)lie_or("hipFuncGetAttribute", "value", (uint64_t)*value);
     return result;
 }
 
-#ifndef FAKE_WITHOUT_LAUNCH
-HIP int hipModuleLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                              unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                              unsigned int block_z, unsigned int shared, CUstream stream,
-                              void **arguments, void **extra)
-{
-    begin();
-    return end(cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
-                              stream, arguments, extra));
-}
-
-#ifndef FAKE_HIP_FIVE
+#if !defined(FAKE_WITHOUT_LAUNCH) && !defined(FAKE_HIP_FIVE)
 HIP int hipModuleLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
                                          unsigned int grid_y, unsigned int grid_z,
                                          unsigned int block_x, unsigned int block_y,
@@ -418,5 +303,4 @@ HIP int hipModuleLaunchCooperativeKernel(CUfunction function, unsigned int grid_
     return hipModuleLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                                  shared, stream, arguments, NULL);
 }
-#endif
 #endif

@@ -14,7 +14,6 @@
 #include "apis/hip/backend/processor.h"
 #include "base/checked.h"
 #include "support/fakecuda/hostcc.h"
-#include "support/lies.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -248,13 +247,8 @@ EXPORT int hiprtcAddNameExpression(program *to, const char *name)
 
 EXPORT int hiprtcGetLoweredName(program *of, const char *name, const char **lowered)
 {
-    uint64_t number = 0;
-    const char *found = hostcc_find_lowered(&of->unit, name);
-    if (found == NULL) {
-        return NAME_NOT_VALID;
-    }
-    *lowered = lie_is_told("hiprtcGetLoweredName", "value", &number) ? NULL : found;
-    return SUCCESS;
+    return hostcc_lower(&of->unit, name, "hiprtcGetLoweredName", lowered) ? SUCCESS
+                                                                          : NAME_NOT_VALID;
 }
 
 static void call_as_the_program(program *of)
@@ -292,40 +286,26 @@ EXPORT int hiprtcCompileProgram(program *of, int count, const char **options)
     return SUCCESS;
 }
 
-/* What is written when another size was named: nothing, where there is less room. */
-static size_t size_of(const char *query, size_t truth)
-{
-    uint64_t number = 0;
-    return lie_is_told(query, "length", &number) ? (size_t)number : truth;
-}
-
 EXPORT int hiprtcGetProgramLogSize(program *of, size_t *size)
 {
-    *size = size_of("hiprtcGetProgramLogSize", of->unit.log != NULL ? strlen(of->unit.log) + 1 : 1);
+    *size = hostcc_log_size(&of->unit, "hiprtcGetProgramLogSize");
     return SUCCESS;
 }
 
 EXPORT int hiprtcGetProgramLog(program *of, char *log)
 {
-    const char *text = of->unit.log != NULL ? of->unit.log : "";
-    const size_t room = size_of("hiprtcGetProgramLogSize", strlen(text) + 1);
-    if (room > strlen(text)) {
-        (void)strcpy(log, text);
-    } else {
-        memset(log, 'x', room); /* without an end */
-    }
+    hostcc_give_log(&of->unit, "hiprtcGetProgramLogSize", log);
     return SUCCESS;
 }
 
 EXPORT int hiprtcGetCodeSize(program *of, size_t *size)
 {
-    *size = size_of("hiprtcGetCodeSize", of->code_size);
+    *size = hostcc_size("hiprtcGetCodeSize", of->code_size);
     return SUCCESS;
 }
 
 EXPORT int hiprtcGetCode(program *of, char *code)
 {
-    const size_t room = size_of("hiprtcGetCodeSize", of->code_size);
-    memcpy(code, of->code, room < of->code_size ? room : of->code_size);
+    hostcc_give("hiprtcGetCodeSize", code, of->code, of->code_size);
     return SUCCESS;
 }
