@@ -1,6 +1,6 @@
 /* libnvJitLink.so.12 and libnvJitLink.so.13 of kiln: nvJitLink's functions under the names of all
  * releases, each of which goes to the core that answers from the cache, or to the real library if
- * the core is unavailable or KILN_DISABLE is set. See nvrtc.c. */
+ * the core is unavailable or KILN_DISABLE is set. See rtc.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -56,7 +56,7 @@ static void bind_release(kn_jitlink_calls *calls, const char *suffix)
 #undef X
 }
 
-/* See open_real in nvrtc.c. */
+/* See open_real in rtc.h. */
 static void open_library(void)
 {
     front.library = kn_enter_library(front.path);
@@ -85,57 +85,28 @@ static const kn_jitlink_calls *open_real_link(unsigned release)
 
 /* --- without the core ------------------------------------------------------------------------- */
 
-#define CALL_REAL(release, function, ...)                                                          \
-    do {                                                                                           \
-        const kn_jitlink_calls *calls_ = open_real_link(release);                                  \
-        return calls_ != NULL && calls_->function != NULL ? calls_->function(__VA_ARGS__)          \
-                                                          : NO_LIBRARY;                            \
-    } while (0)
-
-static nvJitLinkResult plain_create(unsigned release, nvJitLinkHandle *handle, uint32_t count,
-                                    const char *const *options)
-{
-    CALL_REAL(release, create, handle, count, options);
-}
-
-static nvJitLinkResult plain_destroy(unsigned release, nvJitLinkHandle *handle)
-{
-    CALL_REAL(release, destroy, handle);
-}
-
-static nvJitLinkResult plain_add_data(unsigned release, nvJitLinkHandle handle, int type,
-                                      const void *data, size_t size, const char *name)
-{
-    CALL_REAL(release, add_data, handle, type, data, size, name);
-}
-
-static nvJitLinkResult plain_add_file(unsigned release, nvJitLinkHandle handle, int type,
-                                      const char *file)
-{
-    CALL_REAL(release, add_file, handle, type, file);
-}
-
-static nvJitLinkResult plain_complete(unsigned release, nvJitLinkHandle handle)
-{
-    CALL_REAL(release, complete, handle);
-}
-
-static nvJitLinkResult plain_size(unsigned release, unsigned output, nvJitLinkHandle handle,
-                                  size_t *size)
-{
-    CALL_REAL(release, size[output], handle, size);
-}
-
-static nvJitLinkResult plain_bytes(unsigned release, unsigned output, nvJitLinkHandle handle,
-                                   void *bytes)
-{
-    CALL_REAL(release, bytes[output], handle, bytes);
-}
-
-static nvJitLinkResult plain_version(unsigned *major, unsigned *minor)
-{
-    CALL_REAL(KN_JITLINK_PLAIN, version, major, minor);
-}
+#define PLAIN(name, parameters, release, function, arguments)                                      \
+    static nvJitLinkResult plain_##name parameters                                                 \
+    {                                                                                              \
+        const kn_jitlink_calls *calls = open_real_link(release);                                   \
+        return calls != NULL && calls->function != NULL ? calls->function arguments : NO_LIBRARY;  \
+    }
+PLAIN(create,
+      (unsigned release, nvJitLinkHandle *handle, uint32_t count, const char *const *options),
+      release, create, (handle, count, options))
+PLAIN(destroy, (unsigned release, nvJitLinkHandle *handle), release, destroy, (handle))
+PLAIN(add_data,
+      (unsigned release, nvJitLinkHandle handle, int type, const void *data, size_t size,
+       const char *name),
+      release, add_data, (handle, type, data, size, name))
+PLAIN(add_file, (unsigned release, nvJitLinkHandle handle, int type, const char *file), release,
+      add_file, (handle, type, file))
+PLAIN(complete, (unsigned release, nvJitLinkHandle handle), release, complete, (handle))
+PLAIN(size, (unsigned release, unsigned output, nvJitLinkHandle handle, size_t *size), release,
+      size[output], (handle, size))
+PLAIN(bytes, (unsigned release, unsigned output, nvJitLinkHandle handle, void *bytes), release,
+      bytes[output], (handle, bytes))
+PLAIN(version, (unsigned *major, unsigned *minor), KN_JITLINK_PLAIN, version, (major, minor))
 
 static const kn_jitlink_table plain = {plain_create,   plain_destroy,  plain_add_data,
                                        plain_add_file, plain_complete, plain_size,
@@ -143,17 +114,12 @@ static const kn_jitlink_table plain = {plain_create,   plain_destroy,  plain_add
 
 /* --- the core --------------------------------------------------------------------------------- */
 
-static const kn_jitlink_table *open_link_core(void)
+static void choose_link_table(void)
 {
     union {
         void *object;
         kn_interpose_jitlink_fn *function;
-    } entry = {kn_enter_core(KN_INTERPOSE_JITLINK)};
-    return entry.object != NULL ? entry.function(&front.about) : NULL;
-}
-
-static void choose_link_table(void)
-{
+    } entry = {NULL};
     front.table = &plain;
     if (!kn_find_library(&kn_libraries[KN_SHIM], KN_SHIM_MAJOR, atomic_load(&front.caller),
                          front.path, sizeof(front.path))) {
@@ -161,7 +127,8 @@ static void choose_link_table(void)
         return;
     }
     front.about = (kn_jitlink_real){front.path, KN_SHIM_MAJOR, open_real_link};
-    const kn_jitlink_table *core = open_link_core();
+    entry.object = kn_enter_core(KN_INTERPOSE_JITLINK);
+    const kn_jitlink_table *core = entry.object != NULL ? entry.function(&front.about) : NULL;
     front.table = core != NULL ? core : &plain;
 }
 
@@ -172,61 +139,33 @@ static const kn_jitlink_table *use_link_table(const void *caller)
     return front.table;
 }
 
-#define HERE use_link_table(__builtin_return_address(0))
-
 /* --- what is exported ------------------------------------------------------------------------- */
 
-#define OUTPUT(release, prefix, suffix, output)                                                    \
-    EXPORT nvJitLinkResult prefix##Get##output##Size##suffix(nvJitLinkHandle handle,               \
-                                                             size_t *size);                        \
-    nvJitLinkResult prefix##Get##output##Size##suffix(nvJitLinkHandle handle, size_t *size)        \
+#define EXPORTED(name, parameters, call)                                                           \
+    EXPORT nvJitLinkResult name parameters;                                                        \
+    nvJitLinkResult name parameters                                                                \
     {                                                                                              \
         KN_UNCANCELLED;                                                                            \
-        return HERE->size(release, KN_JITLINK_##output, handle, size);                             \
-    }                                                                                              \
-    EXPORT nvJitLinkResult prefix##Get##output##suffix(nvJitLinkHandle handle, void *bytes);       \
-    nvJitLinkResult prefix##Get##output##suffix(nvJitLinkHandle handle, void *bytes)               \
-    {                                                                                              \
-        KN_UNCANCELLED;                                                                            \
-        return HERE->bytes(release, KN_JITLINK_##output, handle, bytes);                           \
+        return use_link_table(__builtin_return_address(0))->call;                                  \
     }
 
+#define OUTPUT(release, prefix, suffix, output)                                                    \
+    EXPORTED(prefix##Get##output##Size##suffix, (nvJitLinkHandle handle, size_t * size),           \
+             size(release, KN_JITLINK_##output, handle, size))                                     \
+    EXPORTED(prefix##Get##output##suffix, (nvJitLinkHandle handle, void *bytes),                   \
+             bytes(release, KN_JITLINK_##output, handle, bytes))
+
 #define RELEASE(release, prefix, suffix)                                                           \
-    EXPORT nvJitLinkResult prefix##Create##suffix(nvJitLinkHandle *handle, uint32_t count,         \
-                                                  const char *const *options);                     \
-    nvJitLinkResult prefix##Create##suffix(nvJitLinkHandle *handle, uint32_t count,                \
-                                           const char *const *options)                             \
-    {                                                                                              \
-        KN_UNCANCELLED;                                                                            \
-        return HERE->create(release, handle, count, options);                                      \
-    }                                                                                              \
-    EXPORT nvJitLinkResult prefix##Destroy##suffix(nvJitLinkHandle *handle);                       \
-    nvJitLinkResult prefix##Destroy##suffix(nvJitLinkHandle *handle)                               \
-    {                                                                                              \
-        KN_UNCANCELLED;                                                                            \
-        return HERE->destroy(release, handle);                                                     \
-    }                                                                                              \
-    EXPORT nvJitLinkResult prefix##AddData##suffix(                                                \
-        nvJitLinkHandle handle, int type, const void *data, size_t size, const char *name);        \
-    nvJitLinkResult prefix##AddData##suffix(nvJitLinkHandle handle, int type, const void *data,    \
-                                            size_t size, const char *name)                         \
-    {                                                                                              \
-        KN_UNCANCELLED;                                                                            \
-        return HERE->add_data(release, handle, type, data, size, name);                            \
-    }                                                                                              \
-    EXPORT nvJitLinkResult prefix##AddFile##suffix(nvJitLinkHandle handle, int type,               \
-                                                   const char *file);                              \
-    nvJitLinkResult prefix##AddFile##suffix(nvJitLinkHandle handle, int type, const char *file)    \
-    {                                                                                              \
-        KN_UNCANCELLED;                                                                            \
-        return HERE->add_file(release, handle, type, file);                                        \
-    }                                                                                              \
-    EXPORT nvJitLinkResult prefix##Complete##suffix(nvJitLinkHandle handle);                       \
-    nvJitLinkResult prefix##Complete##suffix(nvJitLinkHandle handle)                               \
-    {                                                                                              \
-        KN_UNCANCELLED;                                                                            \
-        return HERE->complete(release, handle);                                                    \
-    }                                                                                              \
+    EXPORTED(prefix##Create##suffix,                                                               \
+             (nvJitLinkHandle * handle, uint32_t count, const char *const *options),               \
+             create(release, handle, count, options))                                              \
+    EXPORTED(prefix##Destroy##suffix, (nvJitLinkHandle * handle), destroy(release, handle))        \
+    EXPORTED(prefix##AddData##suffix,                                                              \
+             (nvJitLinkHandle handle, int type, const void *data, size_t size, const char *name),  \
+             add_data(release, handle, type, data, size, name))                                    \
+    EXPORTED(prefix##AddFile##suffix, (nvJitLinkHandle handle, int type, const char *file),        \
+             add_file(release, handle, type, file))                                                \
+    EXPORTED(prefix##Complete##suffix, (nvJitLinkHandle handle), complete(release, handle))        \
     OUTPUT(release, prefix, suffix, LinkedCubin)                                                   \
     OUTPUT(release, prefix, suffix, LinkedPtx)                                                     \
     OUTPUT(release, prefix, suffix, ErrorLog)                                                      \
@@ -238,12 +177,7 @@ KN_JITLINK_RELEASES(X)
 #undef X
 RELEASE(KN_JITLINK_PLAIN, nvJitLink, )
 
-EXPORT nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor);
-nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor)
-{
-    KN_UNCANCELLED;
-    return HERE->version(major, minor);
-}
+EXPORTED(nvJitLinkVersion, (unsigned *major, unsigned *minor), version(major, minor))
 
 static long lacks_link_function(void)
 {

@@ -105,7 +105,7 @@ struct kn_rtc_kind {
     kiln_status (*add_surroundings)(kiln_recipe *recipe, kiln_diag *diag);
     /* Why what it made is not kept; NULL if it may be. May be NULL. */
     const char *(*refuse)(const kn_rtc_options *options, const kn_rtc_answer *answer);
-    /* The option that keeps it from a cache of its own; NULL: none, or it has none. */
+    /* The option that keeps it from a cache of its own; NULL: none, or it has none. May be NULL. */
     const char *(*uncached_option)(const kn_rtc_calls *real);
     /* A log as the same compile gives it for a source of another name. False without memory. */
     bool (*rename_log)(kn_span log, kn_span from, const char *to, kn_strbuf *out);

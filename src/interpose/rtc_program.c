@@ -239,7 +239,9 @@ static int compile_with(const kn_rtc_program *program, const char *first, char *
 int kn_rtc_program_compile_real(kn_rtc_program *program, bool uncached)
 {
     const kn_rtc_library *library = program->library;
-    const char *first = uncached ? library->kind->uncached_option(library->open()) : NULL;
+    const char *first = uncached && library->kind->uncached_option != NULL
+                            ? library->kind->uncached_option(library->open())
+                            : NULL;
     const int code = compile_with(program, first, program->options, program->option_count);
     if (code == 0 || program->earlier == NULL) {
         return code;

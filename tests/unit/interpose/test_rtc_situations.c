@@ -127,12 +127,6 @@ static const char *refuse(const kn_rtc_options *options, const kn_rtc_answer *an
     return real.secret ? "it is a secret" : NULL;
 }
 
-static const char *find_no_option(const kn_rtc_calls *of)
-{
-    (void)of;
-    return NULL;
-}
-
 static const kn_rtc_kind kind = {.what = "nvrtc",
                                  .name = "NVRTC",
                                  .unnamed = "default_program",
@@ -147,7 +141,6 @@ static const kn_rtc_kind kind = {.what = "nvrtc",
                                  .identity_holds = identity_holds,
                                  .read_options = read_options,
                                  .refuse = refuse,
-                                 .uncached_option = find_no_option,
                                  .rename_log = kn_rtc_rename_in_nvrtc_log};
 
 static kn_rtc_library library = {.kind = &kind, .path = "none", .open = open_real};

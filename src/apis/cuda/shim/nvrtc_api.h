@@ -11,7 +11,7 @@ typedef int nvrtcResult;
 typedef void *nvrtcProgram;
 
 typedef struct kn_nvrtc_table {
-#define X(first, last, name, parameters, arguments) nvrtcResult(*name) parameters;
+#define X(name, parameters, arguments) nvrtcResult(*name) parameters;
 #include "apis/cuda/shim/nvrtc_calls.def"
 #undef X
     const char *(*nvrtcGetErrorString)(nvrtcResult result);

@@ -2,6 +2,7 @@
  * libraries that compile, and the variables that they read. */
 #include "apis/hip/shim/hiprtc_kind.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,52 @@ static bool hiprtc_identity_holds(const kn_rtc_library *library, const kn_rtc_id
                        strcmp(hip->facts.modules, identity->fields[0].text) == 0;
     kn_mutex_unlock(&hip->lock);
     return holds;
+}
+
+/* --- one call at a time ----------------------------------------------------------------------- */
+
+/* ROCm 5 has a lock around these calls that is broken. It cannot tell threads apart that have never
+ * called HIP, so it admits them all at once, and LLVM is not thread-safe there. A thread that waits
+ * for one that has called HIP, or has loaded the library, crashes. Without kiln the loading thread
+ * seldom compiles; under kiln it does. So kiln lets one thread in at a time, up to ROCm 6. */
+#define LAST_WITH_LOCK 6
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t mutex;
+} turns = {.once = PTHREAD_ONCE_INIT};
+
+/* Recursive: a compile may call hipRTC through a library in between. Made anew in the child of a
+ * fork, which does not have the thread that held it. */
+static void make_mutex(void)
+{
+    pthread_mutexattr_t kind;
+    if (pthread_mutexattr_init(&kind) == 0) {
+        (void)pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+        (void)pthread_mutex_init(&turns.mutex, &kind);
+        (void)pthread_mutexattr_destroy(&kind);
+    }
+}
+
+static void prepare_turns(void)
+{
+    make_mutex();
+    /* Without memory for it, the child of a process that was compiling waits for ever. */
+    (void)pthread_atfork(NULL, NULL, make_mutex);
+}
+
+void kn_hiprtc_turn_take(int major)
+{
+    if (major <= LAST_WITH_LOCK) {
+        (void)pthread_once(&turns.once, prepare_turns);
+        (void)pthread_mutex_lock(&turns.mutex);
+    }
+}
+
+void kn_hiprtc_turn_end(int major)
+{
+    if (major <= LAST_WITH_LOCK) {
+        (void)pthread_mutex_unlock(&turns.mutex);
+    }
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -162,12 +209,6 @@ static const char *refuse_code(const kn_rtc_options *options, const kn_rtc_answe
     return good ? NULL : "what hipRTC made is not a code object for the target";
 }
 
-static const char *find_no_option(const kn_rtc_calls *real)
-{
-    (void)real;
-    return NULL;
-}
-
 const kn_rtc_kind kn_hiprtc_kind = {
     .what = "hiprtc",
     .name = "hipRTC",
@@ -183,6 +224,5 @@ const kn_rtc_kind kn_hiprtc_kind = {
     .read_options = read_hiprtc_options,
     .add_surroundings = add_variables,
     .refuse = refuse_code,
-    .uncached_option = find_no_option,
     .rename_log = kn_rtc_rename_in_hiprtc_log,
 };

@@ -10,4 +10,8 @@ extern const kn_rtc_kind kn_hiprtc_kind;
  * NULL without memory, or where the path is too long. */
 void *kn_hiprtc_state_create(const char *path, kiln_cache *cache);
 
+/* Around each call that compiles, of a hipRTC of this major version. */
+void kn_hiprtc_turn_take(int major);
+void kn_hiprtc_turn_end(int major);
+
 #endif
