@@ -160,7 +160,7 @@ static kiln_status unpack_text(kn_span bytes, const kn_object *object, char **ou
         return kn_no_memory(diag, "reading a recorded text");
     }
     if ((kn_get_u32(body.data + 8) & TEXT_ZSTD) != 0) {
-        status = kn_unzip(stored, NULL, 0, text, size);
+        status = kn_unzip(stored, (kn_span){NULL, 0}, 0, text, size);
     } else if (stored.length == size) {
         memcpy(text, stored.data, size);
     } else {

@@ -1,5 +1,4 @@
-/* Moving many entries at once over real servers, and the dictionary that packs them: what one
- * machine trained, every other finds, reads and packs with. */
+/* Moving many entries at once over real servers. */
 #include "remote/servers.h"
 
 #include "kiln/unstable/pack.h"
@@ -91,17 +90,12 @@ static kiln_transfer *open_transfer(fixture *f, kiln_cache *cache)
     return transfer;
 }
 
-static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool train, bool replace)
+static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool replace)
 {
     kiln_transfer *transfer = open_transfer(f, cache);
     kiln_key keys[ENTRIES];
-    size_t bytes = 0;
     for (unsigned i = 0; i < ENTRIES; i++) {
         keys[i] = key_of(i);
-    }
-    if (train) {
-        assert_int_equal(kiln_transfer_train(transfer, NULL, keys, ENTRIES, &bytes, NULL), KILN_OK);
-        assert_true(bytes > 0);
     }
     for (unsigned i = 0; i < ENTRIES; i++) {
         assert_int_equal(kiln_transfer_push(transfer, NULL, &keys[i], replace, NULL), KILN_OK);
@@ -139,7 +133,7 @@ static void what_is_pushed_can_be_pulled(void **state)
     fixture *f = *state;
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
-    kiln_transfer_counts counts = push(f, cache, false, false);
+    kiln_transfer_counts counts = push(f, cache, false);
     assert_true(counts.bytes_out > 0 && counts.raw_out > counts.bytes_out);
     kiln_cache_destroy(cache);
     cache = ks_machine(f->roots[1], NULL);
@@ -186,58 +180,6 @@ static void a_pack_travels_too(void **state)
     free(path);
 }
 
-static void a_dictionary_makes_everything_smaller(void **state)
-{
-    fixture *f = *state;
-    kiln_cache *cache = ks_machine(f->roots[0], NULL);
-    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
-    const kiln_transfer_counts before = push(f, cache, false, true);
-    (void)push(f, cache, true, true);
-    /* Another process finds it on disk, and which one is in use on the remote. */
-    const kiln_transfer_counts after = push(f, cache, false, true);
-    assert_true(after.bytes_out < before.bytes_out);
-    assert_int_equal(after.raw_out, before.raw_out);
-    kiln_cache_destroy(cache);
-    /* A machine that has never heard of it reads such entries, and packs its own so. */
-    cache = ks_machine(f->roots[1], f->url);
-    fill(cache, 0, ENTRIES, KILN_ORIGIN_REMOTE);
-    kt_counters own = ks_own(cache);
-    assert_int_equal(own.remote_refused + own.corrupt + own.remote_errors, 0);
-    assert_true(own.remote_raw_in > own.remote_bytes_in);
-    fill(cache, ENTRIES, 2 * ENTRIES, KILN_ORIGIN_COMPILED);
-    kiln_cache_destroy(cache);
-    cache = ks_machine(f->roots[1], NULL);
-    assert_true(kt_file_count(f->roots[1]) > 2 * ENTRIES);
-    kiln_cache_destroy(cache);
-    cache = ks_machine(f->roots[2], f->url);
-    fill(cache, 0, 2 * ENTRIES, KILN_ORIGIN_REMOTE);
-    kiln_cache_destroy(cache);
-}
-
-/* The dictionary is lost: what needs it is a miss, and is put right by who compiles. */
-static void a_lost_dictionary_costs_a_compile(void **state)
-{
-    fixture *f = *state;
-    char command[512];
-    kiln_cache *cache = ks_machine(f->roots[0], NULL);
-    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
-    (void)push(f, cache, true, false);
-    kiln_cache_destroy(cache);
-    /* The largest file is the dictionary. */
-    (void)snprintf(command, sizeof command,
-                   "rm \"$(find %s/files -type f -printf '%%s %%p\\n' | sort -n | tail -1 | "
-                   "cut -d' ' -f2)\"",
-                   f->server.dir);
-    assert_int_equal(system(command), 0);
-    cache = ks_machine(f->roots[1], f->url);
-    fill(cache, 0, 3, KILN_ORIGIN_COMPILED);
-    assert_true(ks_own(cache).corrupt >= 3);
-    kiln_cache_destroy(cache);
-    cache = ks_machine(f->roots[2], f->url);
-    fill(cache, 0, 3, KILN_ORIGIN_REMOTE);
-    kiln_cache_destroy(cache);
-}
-
 static void S7_a_pull_takes_only_what_is_trusted(void **state)
 {
     fixture *f = *state;
@@ -248,7 +190,7 @@ static void S7_a_pull_takes_only_what_is_trusted(void **state)
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
-    (void)push(f, cache, false, false);
+    (void)push(f, cache, false);
     kiln_cache *other = ks_machine(f->roots[1], NULL);
     assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
     kiln_transfer *transfer = open_transfer(f, other);
@@ -256,8 +198,7 @@ static void S7_a_pull_takes_only_what_is_trusted(void **state)
     assert_non_null(strstr(diag.why, "not signed"));
     kiln_diag_clear(&diag);
     kiln_transfer_close(transfer);
-    /* Signed, and with a dictionary that is signed too. */
-    (void)push(f, cache, true, true);
+    (void)push(f, cache, true);
     (void)pull(f, other, false);
     assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
     fill(other, 0, ENTRIES, KILN_ORIGIN_DISK);
@@ -276,17 +217,17 @@ static void S7_a_signed_push_replaces_what_nobody_signed(void **state)
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
-    (void)push(f, cache, false, false);
+    (void)push(f, cache, false);
     assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
     /* KILN_TRUST=any would take what is there; those who pull may not. */
     assert_int_equal(setenv("KILN_TRUST", "any", 1), 0);
-    const kiln_transfer_counts signing = push(f, cache, false, false);
+    const kiln_transfer_counts signing = push(f, cache, false);
     assert_int_equal(unsetenv("KILN_TRUST"), 0);
     kiln_cache *other = ks_machine(f->roots[1], NULL);
     const kiln_transfer_counts pulled = pull(f, other, false);
     assert_int_equal(pulled.received, ENTRIES);
     /* What is there and signed stays: only the list goes out again. */
-    const kiln_transfer_counts again = push(f, cache, false, false);
+    const kiln_transfer_counts again = push(f, cache, false);
     assert_true(again.raw_out == 0 && signing.raw_out > 0);
     assert_true(again.bytes_out < signing.bytes_out / 2);
     assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
@@ -302,7 +243,7 @@ static void S7_a_tampered_entry_is_not_pulled(void **state)
     const kiln_key key = key_of(0);
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
-    (void)push(f, cache, false, false);
+    (void)push(f, cache, false);
     kiln_cache_destroy(cache);
     (void)snprintf(command, sizeof command,
                    "for e in $(find %s/files -type f); do printf x | dd of=$e bs=1 seek=100 "
@@ -344,9 +285,6 @@ int main(void)
         KS_REDIS(what_is_pushed_can_be_pulled),
         KS_NGINX(what_is_pushed_can_be_pulled),
         KS_REDIS(a_pack_travels_too),
-        KS_REDIS(a_dictionary_makes_everything_smaller),
-        KS_NGINX(a_dictionary_makes_everything_smaller),
-        KS_NGINX(a_lost_dictionary_costs_a_compile),
         KS_REDIS(S7_a_pull_takes_only_what_is_trusted),
         KS_NGINX(S7_a_pull_takes_only_what_is_trusted),
         KS_REDIS(S7_a_signed_push_replaces_what_nobody_signed),

@@ -134,17 +134,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_pull_list(kiln_transfer *tran
                                                              const char *name, kiln_blob **out_keys,
                                                              kiln_diag *diag);
 
-/* Trains a dictionary on the small ones of these entries (of `pack`, or of the cache), and makes it
- * the one that entries on these remotes are packed with from now on, by every machine.
- * `out_bytes` is its size: 0 where there are too few entries, or it would not pay.
- * Threads: one at a time per transfer.   Blocks: disk, network, for seconds.   Owns: nothing.
- * Fails: as kiln_transfer_push; KILN_E_NOMEM. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_train(kiln_transfer *transfer, kiln_pack *pack,
-                                                         const kiln_key *keys, size_t count,
-                                                         size_t *out_bytes, kiln_diag *diag);
-
-/* What went over the wire, dictionaries and lists included, and what entries were before packing.
- */
+/* What went over the wire, lists included, and what entries were before packing. */
 typedef struct kiln_transfer_counts {
     size_t struct_size;
     uint64_t sent, received; /* entries */

@@ -11,8 +11,6 @@ static const opt_spec specs[] = {
      "keep the list of it there, for kiln pull --name NAME"},
     {"replace", 0, OPT_FLAG, offsetof(transfer_options, replace), NULL,
      "replace what the remotes have"},
-    {"train", 0, OPT_FLAG, offsetof(transfer_options, train), NULL,
-     "train a dictionary on it first, for all that these remotes get from now on"},
     SESSION_CACHE_ROW(transfer_options),
     SESSION_JSON_ROW(transfer_options),
     OPT_END};
@@ -52,10 +50,6 @@ static kiln_status push_all(cli_transfer *t, kiln_pack *pack, kiln_diag *diag)
 {
     const transfer_options *options = t->options;
     kiln_status status = KILN_OK;
-    if (options->train) {
-        status =
-            kiln_transfer_train(t->transfer, pack, t->keys, t->count, &t->dictionary_bytes, diag);
-    }
     size_t kept = 0;
     for (size_t i = 0; status == KILN_OK && i < t->count; i++) {
         console_progress(t->context->console, i, t->count, "entries", 0);

@@ -28,7 +28,6 @@ static kiln_status check_ship_options(const transfer_options *options, const opt
                         : options->targets.count > 0 ? "--target"
                         : options->all               ? "--all"
                         : options->replace           ? "--replace"
-                        : options->train             ? "--train"
                                                      : NULL;
     if (given != NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "leave it out", given,

@@ -199,7 +199,6 @@ static bool print_transfer_json(const cli_transfer *t, const char *verb,
     out_json_set(&root, "sent_unpacked_bytes", out_json_u64(counts->raw_out));
     out_json_set(&root, "received_bytes", out_json_u64(counts->bytes_in));
     out_json_set(&root, "received_unpacked_bytes", out_json_u64(counts->raw_in));
-    out_json_set(&root, "dictionary_bytes", out_json_u64(t->dictionary_bytes));
     out_json_set(&root, "pack_entries", pack != NULL ? out_json_u64(pack->entries) : json_null());
     return out_json(stdout, root);
 }
@@ -210,16 +209,10 @@ static bool print_transfer_text(const cli_transfer *t, const char *verb,
     cli_pool *pool = t->context->pool;
     const char *wire = out_bytes(pool, counts->bytes_out + counts->bytes_in);
     const char *raw = out_bytes(pool, counts->raw_out + counts->raw_in);
-    const char *dictionary = out_bytes(pool, t->dictionary_bytes);
-    if (wire == NULL || raw == NULL || dictionary == NULL) {
+    if (wire == NULL || raw == NULL) {
         return false;
     }
     const bool moved = counts->raw_out + counts->raw_in > 0;
-    if (t->options->train) {
-        (void)printf(t->dictionary_bytes > 0 ? "a dictionary of %s is in use\n"
-                                             : "no dictionary: it would save nothing%.0s\n",
-                     dictionary);
-    }
     (void)printf("%" PRIu64 " %s, %s on the wire%s%s%s, %" PRIu64 " there already, %" PRIu64
                  " missing, %" PRIu64 " refused, %" PRIu64 " failed\n",
                  t->moved, verb, wire, moved ? " (" : "", moved ? raw : "",

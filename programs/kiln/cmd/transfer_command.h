@@ -19,8 +19,8 @@ typedef struct transfer_options {
     const char *pack;
     const char *name;
     bool all;
-    bool replace, train; /* of push */
-    bool unsigned_too;   /* of pull, from a registry */
+    bool replace;      /* of push */
+    bool unsigned_too; /* of pull, from a registry */
 } transfer_options;
 
 #define TRANSFER_ROWS                                                                              \
@@ -44,7 +44,6 @@ typedef struct cli_transfer {
     size_t count, capacity;
     size_t *places; /* of the keys, plus one, by their first bytes: 2 * capacity of them, or NULL */
     uint64_t moved, present, missing, refused, failed;
-    size_t dictionary_bytes; /* that was trained */
 } cli_transfer;
 
 /* Opens the cache and the remotes. On failure the message has been given. */

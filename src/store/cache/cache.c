@@ -149,9 +149,8 @@ const char *kn_cache_disk_root(const kiln_cache *cache)
 
 static kiln_status open_remotes(kiln_cache *cache, kiln_diag *diag)
 {
-    kiln_status status =
-        kn_remotes_open(cache->remote_list, cache->stats, kn_disk_tier(cache->disk),
-                        kn_cache_disk_root(cache), &cache->remotes, diag);
+    kiln_status status = kn_remotes_open(cache->remote_list, cache->stats,
+                                         kn_cache_disk_root(cache), &cache->remotes, diag);
     size_t given = 0;
     while (status == KILN_OK && cache->remotes != NULL && given < cache->remotes->count) {
         /* The stack closes what it is given, even what it does not take. */

@@ -12,14 +12,9 @@
 #include "store/format/blob.h"
 #include "store/format/entry.h"
 #include "store/pack/pack.h"
-#include "store/pack/pack_train.h"
 #include "store/remote/remotes.h"
 #include "sys/clock.h"
 #include "sys/env.h"
-
-#define SAMPLE_MAX ((size_t)64 << 10)
-#define SAMPLES_BYTES ((size_t)8 << 20)
-#define SAMPLES_COUNT ((size_t)4096)
 
 struct kiln_transfer {
     kiln_cache *cache;
@@ -47,8 +42,8 @@ kiln_status kiln_transfer_open(const char *list, kiln_cache *cache, kiln_transfe
     kn_stats_init(stats);
     transfer->stats = stats;
     transfer->cache = cache;
-    kiln_status status = kn_remotes_open(list, stats, kn_disk_tier(cache->disk),
-                                         kn_cache_disk_root(cache), &transfer->remotes, diag);
+    kiln_status status =
+        kn_remotes_open(list, stats, kn_cache_disk_root(cache), &transfer->remotes, diag);
     if (status == KILN_OK && (transfer->remotes == NULL || transfer->remotes->count == 0)) {
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                                "set KILN_REMOTE, and install the modules of its kinds",
@@ -157,9 +152,9 @@ static kiln_status find_signed_entry(kn_remote *remote, const kiln_key *key)
     return status == KILN_OK || status == KILN_E_NOMEM ? status : KILN_E_REJECTED;
 }
 
-/* `packed`: an entry of a program, as opposed to a list. */
-static kiln_status give_entry(kn_remote *remote, const kn_tier_put *what, bool packed, bool replace,
-                              kiln_diag *diag)
+/* `counted`: an entry of a program, as opposed to a list. */
+static kiln_status give_entry(kn_remote *remote, const kn_tier_put *what, bool counted,
+                              bool replace, kiln_diag *diag)
 {
     void *data = NULL;
     size_t size = 0;
@@ -171,8 +166,7 @@ static kiln_status give_entry(kn_remote *remote, const kn_tier_put *what, bool p
         }
         replace = found == KILN_E_REJECTED;
     }
-    const kn_dictionary *dictionary = packed ? kn_remote_current(remote) : NULL;
-    kiln_status status = kn_trust_seal(remote->trust, what, dictionary, &data, &size, diag);
+    kiln_status status = kn_trust_seal(remote->trust, what, &data, &size, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -182,7 +176,7 @@ static kiln_status give_entry(kn_remote *remote, const kn_tier_put *what, bool p
         status = kn_remote_give(remote, what->key, data, size, replace, why);
         if (status != KILN_OK) {
             (void)fail_remote(diag, status, remote, why);
-        } else if (packed) {
+        } else if (counted) {
             kn_stats_add(remote->stats, KN_COUNT_remote_raw_out,
                          kn_remote_raw_size(what->blob, what->recipe.length));
         }
@@ -192,7 +186,7 @@ static kiln_status give_entry(kn_remote *remote, const kn_tier_put *what, bool p
 }
 
 /* To each remote; the first failure is reported, and the others get it all the same. */
-static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bool packed,
+static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bool counted,
                             bool replace, kiln_diag *diag)
 {
     kiln_status result = KILN_OK;
@@ -204,7 +198,7 @@ static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bo
             continue;
         }
         writers++;
-        kiln_status status = give_entry(remote, what, packed, replace, &own);
+        kiln_status status = give_entry(remote, what, counted, replace, &own);
         if (status != KILN_OK && result == KILN_OK) {
             result = status;
             kn_diag_move(diag, &own);
@@ -369,79 +363,5 @@ kiln_status kiln_transfer_pull_list(kiln_transfer *transfer, const char *name, k
         *out_keys = NULL;
         status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, name, "the list is not a list of keys");
     }
-    return status;
-}
-
-/* --- training --------------------------------------------------------------------------------- */
-
-typedef struct samples {
-    char *bytes;
-    size_t *sizes;
-    size_t count, total;
-} samples;
-
-/* What an entry is before it is packed; one that is too large, or gone, is left out. */
-static kiln_status add_sample(const kiln_transfer *transfer, kiln_pack *pack, const kiln_key *key,
-                              samples *s)
-{
-    kiln_blob *blob = NULL;
-    void *data = NULL;
-    size_t size = 0;
-    if (load_from_pack(transfer, pack, key, &blob, NULL) != KILN_OK) {
-        return KILN_OK;
-    }
-    const kn_entry_request request = {
-        .key = key, .recipe = blob->recipe, .blob = blob, .created_ns = kn_clock_wall()};
-    kiln_status status = kn_remote_raw_size(blob, blob->recipe.length) <= SAMPLE_MAX
-                             ? kn_entry_bytes(&request, 0, &data, &size, NULL)
-                             : KILN_MISS;
-    if (status == KILN_OK && size <= SAMPLES_BYTES - s->total) {
-        memcpy(s->bytes + s->total, data, size);
-        s->total += size;
-        s->sizes[s->count++] = size;
-    }
-    free(data);
-    kiln_blob_release(blob);
-    return status == KILN_E_NOMEM ? status : KILN_OK;
-}
-
-static kiln_status publish_all(kiln_transfer *transfer, const void *dictionary, size_t size,
-                               kiln_diag *diag)
-{
-    kiln_blob *content = NULL;
-    kiln_status status = kiln_blob_create(dictionary, size, NULL, 0, &content, diag);
-    for (size_t i = 0; status == KILN_OK && i < transfer->remotes->count; i++) {
-        kn_remote *remote = transfer->remotes->list[i];
-        if (remote->url.writes) {
-            status = kn_remote_publish(remote, content, diag);
-        }
-    }
-    kiln_blob_release(content);
-    return status;
-}
-
-kiln_status kiln_transfer_train(kiln_transfer *transfer, kiln_pack *pack, const kiln_key *keys,
-                                size_t count, size_t *out_bytes, kiln_diag *diag)
-{
-    void *dictionary = NULL;
-    size_t size = 0;
-    samples s = {.bytes = malloc(SAMPLES_BYTES), .sizes = calloc(SAMPLES_COUNT, sizeof *s.sizes)};
-    *out_bytes = 0;
-    kiln_status status = s.bytes != NULL && s.sizes != NULL ? KILN_OK : KILN_E_NOMEM;
-    for (size_t i = 0; status == KILN_OK && i < count && s.count < SAMPLES_COUNT; i++) {
-        status = add_sample(transfer, pack, &keys[i], &s);
-    }
-    if (status == KILN_OK) {
-        kn_pack_train(s.bytes, s.sizes, s.count, KN_DICTIONARY_LEVEL, &dictionary, &size);
-    } else {
-        (void)kiln_diag_set(diag, status, NULL, "training a dictionary", NULL);
-    }
-    free(s.bytes);
-    free(s.sizes);
-    if (dictionary != NULL) {
-        status = publish_all(transfer, dictionary, size, diag);
-        *out_bytes = status == KILN_OK ? size : 0;
-    }
-    free(dictionary);
     return status;
 }

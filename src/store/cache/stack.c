@@ -21,7 +21,6 @@ kiln_status kn_stack_add(kn_stack *stack, kn_tier tier, kiln_diag *diag)
 
 void kn_stack_deinit(kn_stack *stack)
 {
-    /* From the bottom: a remote's last uploads may look for a dictionary on disk. */
     while (stack->count > 0) {
         const kn_tier *tier = &stack->tiers[--stack->count];
         tier->ops->close(tier->self);

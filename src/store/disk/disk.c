@@ -543,8 +543,5 @@ static const kn_tier_ops read_only_ops = {
 
 kn_tier kn_disk_tier(kn_disk *disk)
 {
-    if (disk == NULL) {
-        return (kn_tier){NULL, NULL};
-    }
     return (kn_tier){disk->read_only ? &read_only_ops : &kn_disk_ops, disk};
 }

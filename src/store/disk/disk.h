@@ -102,7 +102,7 @@ kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_dis
                          kiln_diag *diag);
 void kn_disk_close(kn_disk *disk);
 extern const kn_tier_ops kn_disk_ops;
-/* As a tier, with the operations that it takes; NULL: a tier without operations. */
+/* As a tier, with the operations that it takes. */
 kn_tier kn_disk_tier(kn_disk *disk);
 
 /* Writes the path of an entry, of a directory of the root ("tmp"), or of a target's. */

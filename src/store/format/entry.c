@@ -149,7 +149,7 @@ static kiln_status unpack_entry(const kn_entry *entry, kiln_blob **out_blob, kil
     if (memory == NULL) {
         return kn_no_memory(diag, "unpacking an entry");
     }
-    kiln_status status = kn_unzip(entry->payload, NULL, entry->until, memory, size);
+    kiln_status status = kn_unzip(entry->payload, (kn_span){NULL, 0}, entry->until, memory, size);
     if (status != KILN_OK) {
         free(memory);
         return status == KILN_E_CORRUPT

@@ -17,23 +17,12 @@ static kiln_status judge_result(size_t result, size_t got, size_t size)
     return ZSTD_isError(result) || got != size ? KILN_E_CORRUPT : KILN_OK;
 }
 
-static kiln_status unzip_at_once(ZSTD_DCtx *context, kn_span frame,
-                                 const struct ZSTD_DDict_s *dictionary, void *out, size_t size)
-{
-    const size_t got =
-        dictionary != NULL
-            ? ZSTD_decompress_usingDDict(context, out, size, frame.data, frame.length, dictionary)
-            : ZSTD_decompressDCtx(context, out, size, frame.data, frame.length);
-    return judge_result(got, got, size);
-}
-
-static kiln_status unzip_in_pieces(ZSTD_DCtx *context, kn_span frame,
-                                   const struct ZSTD_DDict_s *dictionary, uint64_t until, void *out,
-                                   size_t size)
+static kiln_status unzip_in_pieces(ZSTD_DCtx *context, kn_span frame, kn_span dictionary,
+                                   uint64_t until, void *out, size_t size)
 {
     ZSTD_inBuffer in = {frame.data, frame.length, 0};
     ZSTD_outBuffer to = {out, 0, 0};
-    size_t left = ZSTD_DCtx_refDDict(context, dictionary);
+    size_t left = ZSTD_DCtx_loadDictionary(context, dictionary.data, dictionary.length);
     bool moves = true;
     while (!ZSTD_isError(left) && moves) {
         if (kn_clock_now() >= until) {
@@ -48,16 +37,20 @@ static kiln_status unzip_in_pieces(ZSTD_DCtx *context, kn_span frame,
     return judge_result(left, ended ? to.pos : SIZE_MAX, size);
 }
 
-kiln_status kn_unzip(kn_span frame, const struct ZSTD_DDict_s *dictionary, uint64_t until,
-                     void *out, size_t size)
+kiln_status kn_unzip(kn_span frame, kn_span dictionary, uint64_t until, void *out, size_t size)
 {
     ZSTD_DCtx *context = ZSTD_createDCtx();
     if (context == NULL) {
         return KILN_E_NOMEM;
     }
-    const kiln_status status = until == 0 || size <= PIECE
-                                   ? unzip_at_once(context, frame, dictionary, out, size)
-                                   : unzip_in_pieces(context, frame, dictionary, until, out, size);
+    kiln_status status;
+    if (until == 0 || size <= PIECE) {
+        const size_t got = ZSTD_decompress_usingDict(context, out, size, frame.data, frame.length,
+                                                     dictionary.data, dictionary.length);
+        status = judge_result(got, got, size);
+    } else {
+        status = unzip_in_pieces(context, frame, dictionary, until, out, size);
+    }
     (void)ZSTD_freeDCtx(context);
     return status;
 }

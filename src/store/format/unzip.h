@@ -6,12 +6,9 @@
 
 #include "base/span.h"
 
-struct ZSTD_DDict_s;
-
-/* Fills `out`, which must be the frame's whole content. `dictionary` may be NULL. From the moment
+/* Fills `out`, which must be the frame's whole content. `dictionary` may be empty. From the moment
  * `until` on (kn_clock_now; 0: never) it gives up: what a stranger sends may take long to unpack.
  * KILN_E_CORRUPT, KILN_E_TIMEOUT, KILN_E_NOMEM. */
-kiln_status kn_unzip(kn_span frame, const struct ZSTD_DDict_s *dictionary, uint64_t until,
-                     void *out, size_t size);
+kiln_status kn_unzip(kn_span frame, kn_span dictionary, uint64_t until, void *out, size_t size);
 
 #endif

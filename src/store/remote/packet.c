@@ -1,4 +1,4 @@
-/* Packs and unpacks packets. This file must not know where dictionaries come from. */
+/* Packs and unpacks packets. */
 #include "store/remote/packet.h"
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@ static const unsigned char magic[8] = {0x89, 'K', 'W', 'R', '\r', '\n', 0x1a, '\
 
 enum { AT_VERSION = 8, AT_ZERO = 12, AT_UNPACKED = 16, AT_DICTIONARY = 24, AT_REST = 56 };
 #define PACKET_VERSION 1u
+#define SMALL ((size_t)1 << 20) /* worth more of the processor's time */
 
 static kiln_status corrupt_packet(kiln_diag *diag, const char *why)
 {
@@ -54,8 +55,8 @@ kiln_status kn_packet_parse(kn_span bytes, kn_packet *out_packet, kiln_diag *dia
     return KILN_OK;
 }
 
-kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dictionary,
-                             uint64_t until, void **out_data, size_t *out_size, kiln_diag *diag)
+kiln_status kn_packet_unpack(const kn_packet *packet, kn_span dictionary, uint64_t until,
+                             void **out_data, size_t *out_size, kiln_diag *diag)
 {
     *out_data = NULL;
     *out_size = 0;
@@ -63,9 +64,7 @@ kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dicti
     if (data == NULL) {
         return kn_no_memory(diag, "unpacking a packet");
     }
-    const kiln_status status =
-        kn_unzip(packet->frame, dictionary != NULL ? dictionary->unpack : NULL, until, data,
-                 packet->unpacked);
+    const kiln_status status = kn_unzip(packet->frame, dictionary, until, data, packet->unpacked);
     if (status != KILN_OK) {
         free(data);
         return status == KILN_E_CORRUPT
@@ -80,24 +79,9 @@ kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dicti
     return KILN_OK;
 }
 
-/* Into `out`; 0: it failed. */
-static size_t compress_entry(kn_span entry, const kn_dictionary *dictionary, char *out, size_t room)
+void *kn_packet_make(kn_span entry, size_t spare, size_t *out_size)
 {
-    const int level = entry.length <= KN_DICTIONARY_LIMIT ? KN_DICTIONARY_LEVEL : 3;
-    ZSTD_CCtx *context = ZSTD_createCCtx();
-    if (context == NULL) {
-        return 0;
-    }
-    size_t got = dictionary != NULL
-                     ? ZSTD_compress_usingCDict(context, out, room, entry.data, entry.length,
-                                                dictionary->pack)
-                     : ZSTD_compressCCtx(context, out, room, entry.data, entry.length, level);
-    (void)ZSTD_freeCCtx(context);
-    return ZSTD_isError(got) ? 0 : got;
-}
-
-void *kn_packet_make(kn_span entry, const kn_dictionary *dictionary, size_t spare, size_t *out_size)
-{
+    const int level = entry.length <= SMALL ? 9 : 3;
     const size_t bound = ZSTD_compressBound(entry.length);
     *out_size = 0;
     if (ZSTD_isError(bound) || entry.length > KN_PACKET_UNPACKED) {
@@ -107,8 +91,9 @@ void *kn_packet_make(kn_span entry, const kn_dictionary *dictionary, size_t spar
     if (data == NULL) {
         return NULL;
     }
-    const size_t got = compress_entry(entry, dictionary, data + KN_PACKET_HEADER, bound);
-    if (got == 0 || got + KN_PACKET_HEADER > entry.length - entry.length / 16) {
+    const size_t got =
+        ZSTD_compress(data + KN_PACKET_HEADER, bound, entry.data, entry.length, level);
+    if (ZSTD_isError(got) || got + KN_PACKET_HEADER > entry.length - entry.length / 16) {
         free(data);
         return NULL;
     }
@@ -117,9 +102,6 @@ void *kn_packet_make(kn_span entry, const kn_dictionary *dictionary, size_t spar
     memcpy(header, magic, sizeof magic);
     kn_put_u32(header + AT_VERSION, PACKET_VERSION);
     kn_put_u64(header + AT_UNPACKED, entry.length);
-    if (dictionary != NULL) {
-        memcpy(header + AT_DICTIONARY, &dictionary->key, sizeof dictionary->key);
-    }
     *out_size = KN_PACKET_HEADER + got;
     return data;
 }

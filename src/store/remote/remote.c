@@ -253,7 +253,7 @@ kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit
     return status;
 }
 
-static const kn_dictionary *find_dictionary(void *user, const kiln_key *key)
+static kiln_blob *find_dictionary(void *user, const kiln_key *key)
 {
     return kn_remote_dictionary(user, key);
 }

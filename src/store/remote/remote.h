@@ -29,6 +29,9 @@
 #define KN_REMOTE_IDLE 8
 #define KN_REMOTE_RING 64
 #define KN_REMOTE_LEASES 32
+#define KN_REMOTE_DICTIONARIES 4
+/* The target of what is about a remote itself. */
+#define KN_WIRE_TARGET "wire"
 #define KN_REMOTE_QUEUE 1024u
 /* A key that the server did not have is not asked for again so soon. */
 #define KN_REMOTE_MISS_NS UINT64_C(100000000)
@@ -51,6 +54,11 @@ typedef struct kn_remote_job {
     char token[KN_REMOTE_TOKEN];
 } kn_remote_job;
 
+typedef struct kn_remote_dictionary_row {
+    kiln_key key;
+    kiln_blob *content; /* NULL: free */
+} kn_remote_dictionary_row;
+
 typedef struct kn_lease {
     bool held;
     kiln_key key;
@@ -65,8 +73,7 @@ typedef struct kn_remote {
     kn_dylib *module;                  /* NULL: linked in */
     const kn_trust *trust;
     kn_stats *stats;
-    kn_dictionaries *dictionaries; /* borrowed; NULL: none are used */
-    _Atomic bool stop;             /* ends what waits for the server */
+    _Atomic bool stop; /* ends what waits for the server */
 
     kn_mutex mutex; /* guards what follows */
     kn_cond work;   /* for the thread */
@@ -83,11 +90,11 @@ typedef struct kn_remote {
     kiln_key damaged[KN_REMOTE_RING]; /* what the next put replaces */
     size_t miss_at, damaged_at;
     kn_lease leases[KN_REMOTE_LEASES];
+    kn_remote_dictionary_row dictionaries[KN_REMOTE_DICTIONARIES]; /* the last ones needed */
+    size_t dictionary_at;
     kn_remote_job *first, *last;
     size_t queued, queued_bytes;
     bool busy; /* a job is being done */
-    bool asked_current;
-    const kn_dictionary *current; /* what to pack with, or NULL; used by uploads only */
     bool closing;
     bool finished; /* uploads had their time */
     kn_thread *thread;
@@ -136,15 +143,9 @@ kn_unpacking kn_remote_unpacking(kn_remote *remote, uint64_t start, uint32_t lim
 kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *data, size_t size,
                            bool replace, char *why);
 
-/* --- dictionaries (remote_dictionary.c) ------------------------------------------------------- */
-
-/* One by key: kept, on disk, or on this remote. NULL: it is unavailable. */
-const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key);
-/* That with which this remote wants its entries packed, ready for that; NULL: none. Asks the remote
- * once. For the one thread that uploads. */
-const kn_dictionary *kn_remote_current(kn_remote *remote);
-/* Uploads a dictionary, and makes it the current one. */
-kiln_status kn_remote_publish(kn_remote *remote, kiln_blob *content, kiln_diag *diag);
+/* The dictionary that an entry of an earlier version was packed with (remote_dictionary.c): a
+ * reference of the caller's own. NULL: it is unavailable. */
+kiln_blob *kn_remote_dictionary(kn_remote *remote, const kiln_key *key);
 /* Bytes of what an entry holds. */
 uint64_t kn_remote_raw_size(const kiln_blob *blob, size_t recipe_size);
 

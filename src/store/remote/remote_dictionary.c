@@ -1,8 +1,8 @@
-/* Dictionaries that lie on a remote, and the entry there that says which one is in use. Both are
- * entries like any other: sealed, verified, refused by the same policy. */
+/* Dictionaries of earlier versions, which packed entries with them. A dictionary is an entry of the
+ * remote: sealed and verified like any other, and its key proves its content. It is kept in memory;
+ * nothing is packed with one any more. */
 #include "store/remote/remote.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -11,8 +11,27 @@
 #include "store/format/blob.h"
 #include "sys/clock.h"
 
-/* An entry that says something about the remote itself: never packed with a dictionary. */
-static kiln_blob *get_plain(kn_remote *remote, const kiln_key *key)
+#define DICTIONARY_LIMIT ((size_t)1 << 20)
+
+/* A packet may name any key: what lies there under it need not be a dictionary. */
+static bool is_dictionary(const kiln_key *key, const kiln_blob *content)
+{
+    kiln_recipe *recipe = NULL;
+    kiln_key own = {{0}};
+    const size_t size = kiln_blob_size(content);
+    if (size > DICTIONARY_LIMIT ||
+        kiln_recipe_create(KN_STAGE_AT(kiln_dictionary), &recipe, NULL) != KILN_OK) {
+        return false;
+    }
+    if (kiln_recipe_set_target(recipe, KN_WIRE_TARGET, NULL) == KILN_OK &&
+        kiln_recipe_add_bytes(recipe, "content", kiln_blob_data(content), size, NULL) == KILN_OK) {
+        own = kiln_recipe_key(recipe);
+    }
+    kiln_recipe_destroy(recipe);
+    return memcmp(&own, key, sizeof own) == 0;
+}
+
+static kiln_blob *fetch_dictionary(kn_remote *remote, const kiln_key *key)
 {
     const uint64_t start = kn_clock_now();
     char why[KILN_REMOTE_WHY];
@@ -25,129 +44,44 @@ static kiln_blob *get_plain(kn_remote *remote, const kiln_key *key)
     kiln_status status = kn_remote_ask(remote, key, remote->url.limit_ms, &data, &size, why);
     if (status == KILN_OK) {
         kn_unpacking means = kn_remote_unpacking(remote, start, remote->url.limit_ms);
-        means.find = NULL;
+        means.find = NULL; /* it was never packed with another */
         status = kn_trust_unseal(remote->trust, false, &means, key, data, size, &blob, NULL);
         kn_remote_judge(remote, status);
         kn_stats_add(remote->stats, KN_COUNT_remote_refused, status == KILN_E_REJECTED);
     }
-    if (status != KILN_OK) {
+    if (status == KILN_OK && !is_dictionary(key, blob)) {
+        kiln_blob_release(blob);
+        blob = NULL;
+    }
+    if (blob == NULL) {
         kn_remote_remember_miss(remote, key);
+        kn_log_once(KILN_LOG_INFO, "the dictionary of the remote %s is unavailable",
+                    remote->url.shown);
     }
     return blob;
 }
 
-const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key)
+kiln_blob *kn_remote_dictionary(kn_remote *remote, const kiln_key *key)
 {
-    if (remote->dictionaries == NULL) {
-        return NULL;
+    kiln_blob *found = NULL;
+    kn_mutex_lock(&remote->mutex);
+    for (size_t i = 0; i < KN_REMOTE_DICTIONARIES; i++) {
+        const kn_remote_dictionary_row *row = &remote->dictionaries[i];
+        if (row->content != NULL && memcmp(&row->key, key, sizeof *key) == 0) {
+            found = kiln_blob_retain(row->content);
+            break;
+        }
     }
-    const kn_dictionary *found = kn_dictionaries_find(remote->dictionaries, key);
-    kiln_blob *content = found == NULL ? get_plain(remote, key) : NULL;
-    if (content != NULL) {
-        found = kn_dictionaries_keep(remote->dictionaries, key, content);
-        kiln_blob_release(content);
+    kn_mutex_unlock(&remote->mutex);
+    if (found != NULL || (found = fetch_dictionary(remote, key)) == NULL) {
+        return found;
     }
-    if (found == NULL) {
-        kn_log_once(KILN_LOG_INFO, "the dictionary of the remote %s is unavailable",
-                    remote->url.shown);
-    }
+    kn_mutex_lock(&remote->mutex);
+    kn_remote_dictionary_row *row =
+        &remote->dictionaries[remote->dictionary_at++ % KN_REMOTE_DICTIONARIES];
+    kiln_blob_release(row->content);
+    row->key = *key;
+    row->content = kiln_blob_retain(found);
+    kn_mutex_unlock(&remote->mutex);
     return found;
-}
-
-/* --- the current one -------------------------------------------------------------------------- */
-
-static kiln_status current_recipe(kiln_recipe **out_recipe, kiln_diag *diag)
-{
-    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_dictionary_in_use), out_recipe, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(*out_recipe, KN_WIRE_TARGET, diag);
-    }
-    if (status != KILN_OK) {
-        kiln_recipe_destroy(*out_recipe);
-        *out_recipe = NULL;
-    }
-    return status;
-}
-
-static const kn_dictionary *look_for_current(kn_remote *remote)
-{
-    kiln_recipe *recipe = NULL;
-    kiln_key key;
-    if (current_recipe(&recipe, NULL) != KILN_OK) {
-        return NULL;
-    }
-    key = kiln_recipe_key(recipe);
-    kiln_recipe_destroy(recipe);
-    kiln_blob *pointer = get_plain(remote, &key);
-    const bool good = pointer != NULL && kiln_blob_size(pointer) == sizeof key;
-    if (good) {
-        memcpy(&key, kiln_blob_data(pointer), sizeof key);
-    }
-    kiln_blob_release(pointer);
-    const kn_dictionary *found = good ? kn_remote_dictionary(remote, &key) : NULL;
-    return found != NULL && kn_dictionaries_ready(remote->dictionaries, found) ? found : NULL;
-}
-
-const kn_dictionary *kn_remote_current(kn_remote *remote)
-{
-    if (!remote->asked_current && remote->dictionaries != NULL && remote->url.reads) {
-        remote->asked_current = true;
-        remote->current = look_for_current(remote);
-    }
-    return remote->current;
-}
-
-/* --- publishing ------------------------------------------------------------------------------- */
-
-static kiln_status give_dictionary(kn_remote *remote, const kiln_recipe *recipe, kiln_blob *blob,
-                                   bool replace, kiln_diag *diag)
-{
-    char why[KILN_REMOTE_WHY] = "";
-    void *data = NULL;
-    size_t size = 0;
-    const kiln_key key = kiln_recipe_key(recipe);
-    const kn_tier_put what = {
-        .key = &key, .target = KN_WIRE_TARGET, .recipe = kn_recipe_span(recipe), .blob = blob};
-    kiln_status status = kn_trust_seal(remote->trust, &what, NULL, &data, &size, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    status = kn_remote_give(remote, &key, data, size, replace, why);
-    free(data);
-    return status == KILN_OK ? KILN_OK
-                             : kiln_diag_set(diag, status, NULL, remote->url.shown, "%s",
-                                             why[0] != '\0' ? why : kiln_status_text(status));
-}
-
-kiln_status kn_remote_publish(kn_remote *remote, kiln_blob *content, kiln_diag *diag)
-{
-    kiln_recipe *recipe = NULL, *pointer = NULL;
-    kiln_blob *name = NULL;
-    kiln_status status =
-        kn_dictionary_recipe(kiln_blob_data(content), kiln_blob_size(content), &recipe, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    const kiln_key key = kiln_recipe_key(recipe);
-    status = current_recipe(&pointer, diag);
-    if (status == KILN_OK) {
-        status = kiln_blob_create(&key, sizeof key, NULL, 0, &name, diag);
-    }
-    /* The dictionary first: nobody is to be pointed to nothing. */
-    if (status == KILN_OK) {
-        status = give_dictionary(remote, recipe, content, true, diag);
-    }
-    if (status == KILN_OK) {
-        status = give_dictionary(remote, pointer, name, true, diag);
-    }
-    const kn_dictionary *kept =
-        status == KILN_OK ? kn_dictionaries_keep(remote->dictionaries, &key, content) : NULL;
-    if (kept != NULL && kn_dictionaries_ready(remote->dictionaries, kept)) {
-        remote->asked_current = true;
-        remote->current = kept;
-    }
-    kiln_blob_release(name);
-    kiln_recipe_destroy(pointer);
-    kiln_recipe_destroy(recipe);
-    return status;
 }

@@ -82,8 +82,7 @@ static void upload_job(kn_remote *remote, const kn_remote_job *job)
     char why[KILN_REMOTE_WHY];
     const kn_tier_put what = {
         .key = &job->key, .recipe = {job->recipe, job->recipe_size}, .blob = job->blob};
-    kiln_status status =
-        kn_trust_seal(remote->trust, &what, kn_remote_current(remote), &data, &size, NULL);
+    kiln_status status = kn_trust_seal(remote->trust, &what, &data, &size, NULL);
     if (status != KILN_OK || size > remote->url.server.max_bytes) {
         kn_stats_add(remote->stats, KN_COUNT_remote_upload_failures, 1);
     } else if (kn_remote_give(remote, &job->key, data, size, job->replace, why) == KILN_OK) {
@@ -338,6 +337,9 @@ void kn_remote_close(kn_remote *remote)
     }
     for (size_t i = 0; i < remote->connection_count; i++) {
         remote->ops->disconnect(remote->connections[i]);
+    }
+    for (size_t i = 0; i < KN_REMOTE_DICTIONARIES; i++) {
+        kiln_blob_release(remote->dictionaries[i].content);
     }
     kn_cond_deinit(&remote->work);
     kn_cond_deinit(&remote->idle);

@@ -117,7 +117,6 @@ static kiln_status open_one_remote(kn_remotes *remotes, const char *text, size_t
     kn_remote *remote = NULL;
     status = kn_remote_open(&url, &remotes->trust, stats, &remote, &own);
     if (remote != NULL) {
-        remote->dictionaries = &remotes->dictionaries;
         remotes->list[remotes->count++] = remote;
     } else if (status != KILN_E_NOMEM) {
         kn_log_once(KILN_LOG_WARN, "continuing without the remote %s: %s%s%s", shown, own.why,
@@ -136,7 +135,7 @@ static void close_all(kn_remotes *remotes)
     remotes->count = 0;
 }
 
-kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_tier near, const char *root,
+kiln_status kn_remotes_open(const char *list, kn_stats *stats, const char *root,
                             kn_remotes **out_remotes, kiln_diag *diag)
 {
     const char *text = NULL;
@@ -149,7 +148,6 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_tier near, con
     if (remotes == NULL) {
         return kn_no_memory(diag, "opening remotes");
     }
-    kn_dictionaries_init(&remotes->dictionaries, near);
     remotes->root = root;
     kiln_status status = kn_trust_open(&remotes->trust, diag);
     while (status == KILN_OK && kn_remote_url_next(&list, &text, &length)) {
@@ -190,7 +188,6 @@ void kn_remotes_destroy(kn_remotes *remotes)
 {
     if (remotes != NULL) {
         kn_trust_close(&remotes->trust);
-        kn_dictionaries_deinit(&remotes->dictionaries);
         free(remotes);
     }
 }

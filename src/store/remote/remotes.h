@@ -9,7 +9,6 @@
 
 typedef struct kn_remotes {
     kn_trust trust;
-    kn_dictionaries dictionaries;
     kn_remote *list[KN_REMOTES_MAX]; /* owned by the stack once they are in it */
     size_t count;
     const char *root; /* of the cache on disk, borrowed; NULL: none */
@@ -17,9 +16,9 @@ typedef struct kn_remotes {
 
 /* Opens every remote of the list. One whose module is missing is a warning and left out; a URL, or
  * a key file, that is wrong is KILN_E_INVALID. *out_remotes is NULL for an empty list. Nothing is
- * asked of a server yet. `near` (its ops may be NULL) keeps dictionaries, `root` (may be NULL) is
- * the directory whose processes share leases; both must outlive the remotes. */
-kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_tier near, const char *root,
+ * asked of a server yet. `root` (may be NULL) is the directory whose processes share leases; it
+ * must outlive the remotes. */
+kiln_status kn_remotes_open(const char *list, kn_stats *stats, const char *root,
                             kn_remotes **out_remotes, kiln_diag *diag);
 /* One of them, for a stack that closes it from then on. */
 kn_tier kn_remotes_tier(const kn_remotes *remotes, size_t index);

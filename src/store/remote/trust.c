@@ -77,9 +77,8 @@ static void put_seal(unsigned char *seal, const kn_public_key *public_key,
     memcpy(seal + AT_SIGNATURE, signature, KN_SIGNATURE);
 }
 
-kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
-                          const kn_dictionary *dictionary, void **out_data, size_t *out_size,
-                          kiln_diag *diag)
+kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what, void **out_data,
+                          size_t *out_size, kiln_diag *diag)
 {
     const kn_entry_request request = {.key = what->key,
                                       .recipe = what->recipe,
@@ -94,7 +93,7 @@ kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
     if (status != KILN_OK) {
         return status;
     }
-    void *packed = kn_packet_make(kn_span_of(data, size), dictionary, KN_SEAL_SIZE, &packed_size);
+    void *packed = kn_packet_make(kn_span_of(data, size), KN_SEAL_SIZE, &packed_size);
     if (packed != NULL) {
         free(data);
         data = packed;
@@ -231,23 +230,27 @@ static kiln_status unpack_packet(const kn_unpacking *means, kn_span file, void *
                                  kn_span *out_file, kiln_diag *diag)
 {
     kn_packet packet;
-    const kn_dictionary *dictionary = NULL;
+    kiln_blob *dictionary = NULL;
     void *unpacked = NULL;
     size_t size = 0;
+    kn_span with = {NULL, 0};
     kiln_status status = kn_packet_parse(file, &packet, diag);
-    if (status == KILN_OK && packet.unpacked > limit_of(means)) {
-        status = refuse_size(diag, packet.unpacked, limit_of(means));
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK && packet.has_dictionary) {
+    if (packet.unpacked > limit_of(means)) {
+        return refuse_size(diag, packet.unpacked, limit_of(means));
+    }
+    if (packet.has_dictionary) {
         dictionary = means->find != NULL ? means->find(means->user, &packet.dictionary) : NULL;
         if (dictionary == NULL) {
-            status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
-                                   "it is compressed with a missing dictionary");
+            return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
+                                 "it is compressed with a missing dictionary");
         }
+        with = kn_span_of(kiln_blob_data(dictionary), kiln_blob_size(dictionary));
     }
-    if (status == KILN_OK) {
-        status = kn_packet_unpack(&packet, dictionary, means->until, &unpacked, &size, diag);
-    }
+    status = kn_packet_unpack(&packet, with, means->until, &unpacked, &size, diag);
+    kiln_blob_release(dictionary);
     if (status != KILN_OK) {
         return status;
     }

@@ -6,7 +6,6 @@
 #include "kiln/cache.h"
 
 #include "store/format/tier.h"
-#include "store/remote/dictionaries.h"
 #include "store/remote/sign.h"
 
 #define KN_SEAL_SIZE 128u
@@ -35,17 +34,17 @@ static inline bool kn_trust_takes(const kn_trust *trust)
 /* What is taken from a remote, and what is refused and why, for people. Static. */
 const char *kn_trust_describe(const kn_trust *trust, bool native_too);
 
-/* The bytes to upload, malloc'ed: the entry, as a packet where that pays (packet.h; `dictionary`
- * may be NULL), and its seal where there is a key to sign with. */
-kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
-                          const kn_dictionary *dictionary, void **out_data, size_t *out_size,
-                          kiln_diag *diag);
+/* The bytes to upload, malloc'ed: the entry, as a packet where that pays (packet.h), and its seal
+ * where there is a key to sign with. */
+kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what, void **out_data,
+                          size_t *out_size, kiln_diag *diag);
 
-/* What there is to unpack with. `find` has dictionaries (NULL: nobody has; it may give NULL).
+/* What there is to unpack with. `find` has dictionaries: a reference, or NULL (`find` itself may be
+ * NULL).
  * `limit` is what comes out, at most (0: KN_PACKET_UNPACKED), and is looked at before any room is
  * made; `until` is when it must be done (kn_unzip). */
 typedef struct kn_unpacking {
-    const kn_dictionary *(*find)(void *user, const kiln_key *key);
+    kiln_blob *(*find)(void *user, const kiln_key *key);
     void *user;
     uint64_t limit, until;
 } kn_unpacking;

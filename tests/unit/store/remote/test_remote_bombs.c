@@ -82,7 +82,7 @@ static void serve_bomb(const kiln_key *key, size_t unpacked)
     size_t size = 0;
     char *zeros = calloc(1, unpacked); /* never touched: it takes no memory here */
     assert_non_null(zeros);
-    void *packet = kn_packet_make(kn_span_of(zeros, unpacked), NULL, 0, &size);
+    void *packet = kn_packet_make(kn_span_of(zeros, unpacked), 0, &size);
     free(zeros);
     assert_non_null(packet);
     assert_true(size < MIB);

@@ -109,7 +109,7 @@ static char *make_sealed(const fixture *f, const kiln_recipe *recipe, size_t *ou
     kn_trust maker = {.policy = KN_TRUST_SIGNED};
     void *data = NULL;
     assert_int_equal(kn_signer_create(f->key, NULL, &maker.signer, NULL), KILN_OK);
-    assert_int_equal(kn_trust_seal(&maker, &what, NULL, &data, out_size, NULL), KILN_OK);
+    assert_int_equal(kn_trust_seal(&maker, &what, &data, out_size, NULL), KILN_OK);
     kn_trust_close(&maker);
     kiln_blob_release(blob);
     return data;

@@ -71,7 +71,7 @@ static char *seal(fixture *f, const kn_trust *trust, const kiln_recipe *recipe, 
     void *data = NULL;
     const kiln_key key = kiln_recipe_key(recipe);
     const kn_tier_put what = {.key = &key, .recipe = kn_recipe_span(recipe), .blob = f->blob};
-    assert_int_equal(kn_trust_seal(trust, &what, NULL, &data, out_size, NULL), KILN_OK);
+    assert_int_equal(kn_trust_seal(trust, &what, &data, out_size, NULL), KILN_OK);
     return data;
 }
 
