@@ -102,8 +102,7 @@ static kiln_status write_record(kiln_pack_writer *writer, kn_pack_record record,
     return KILN_OK;
 }
 
-/* --- what is held back ---------------------------------------------------------------------------
- */
+/* --- what is held back ------------------------------------------------------------------------ */
 
 static int by_key(const void *a, const void *b)
 {

@@ -155,8 +155,7 @@ static void a_header_that_lies_is_refused(void **state)
     free(packed);
 }
 
-/* --- dictionaries of earlier versions ----------------------------------------------------------
- */
+/* --- dictionaries of earlier versions --------------------------------------------------------- */
 
 /* The golden entry's bytes, or none. */
 static kiln_status read_golden(fixture *f)
