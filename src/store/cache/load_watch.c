@@ -36,7 +36,7 @@ bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *wha
 {
     *out_load = (kn_load){.cell = 0};
     kn_loads *loads = find_loads(cache);
-    if (loads == NULL || kn_loads_begin(loads, key, out_load)) {
+    if (loads == NULL || kn_loads_begin(loads, key, KN_LOADS_IN_A_ROW, out_load)) {
         return true;
     }
     kn_stats_add(cache->stats, KN_COUNT_unended, 1);
@@ -51,7 +51,8 @@ bool kn_cache_open_begin(kiln_cache *cache, const kiln_key *key, kn_load *out_lo
 {
     *out_load = (kn_load){.cell = 0};
     kn_loads *loads = find_loads(cache);
-    return loads == NULL || (kn_loads_begin(loads, key, out_load) && !out_load->suspect);
+    return loads == NULL ||
+           (kn_loads_begin(loads, key, KN_LOADS_IN_A_ROW, out_load) && !out_load->suspect);
 }
 
 void kn_cache_load_cancel(kiln_cache *cache, const kn_load *load)
@@ -88,7 +89,7 @@ bool kn_cache_work_begin(kiln_cache *cache, const kiln_key *key, const char *wha
 {
     *out_work = (kn_cache_work){.key = key_of_work(key)};
     kn_loads *loads = find_loads(cache);
-    if (loads == NULL || kn_loads_begin_work(loads, &out_work->key, &out_work->load)) {
+    if (loads == NULL || kn_loads_begin(loads, &out_work->key, 1, &out_work->load)) {
         return true;
     }
     kn_log(KILN_LOG_WARN,

@@ -4,7 +4,7 @@
  * out after. A cell of a process that is gone, as its lock shows, is a load that did not end: the
  * driver crashed on these bytes, or the process was killed while it was at it. Nobody can tell
  * which, so one such load says nothing. After two in a row, without one that ended in between, the
- * entry is barred: its bytes are given to no driver for a day, then for two, and so on to a month.
+ * entry is barred: its bytes are given to no driver for a day, and again after the next such load.
  *
  * What a load costs is two stores and two calls of the system that touch no file. */
 #ifndef KILN_STORE_LOADS_H
@@ -30,10 +30,9 @@ typedef struct kn_load {
     bool suspect;  /* the last one did not end */
 } kn_load;
 
-/* False: the entry is barred, do not load it. Threads: any. */
-bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load);
-/* The same for work that can be left out: one that did not end bars it for a day. */
-bool kn_loads_begin_work(kn_loads *loads, const kiln_key *key, kn_load *out_load);
+/* False: the entry is barred, do not load it: so many loads in a row did not end, the last one
+ * within a day. Threads: any. */
+bool kn_loads_begin(kn_loads *loads, const kiln_key *key, uint32_t in_a_row, kn_load *out_load);
 void kn_loads_end(kn_loads *loads, const kiln_key *key, const kn_load *load);
 
 /* It was not loaded after all: what is known of it stays as it is. */
