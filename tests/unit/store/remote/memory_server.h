@@ -1,4 +1,4 @@
-/* A server of remotes in memory, and the module that speaks to it: it follows its script. */
+/* A server of remotes in memory, the module that speaks to it, and a fixture of remotes over it. */
 #ifndef KILN_TESTS_UNIT_STORE_MEMORY_SERVER_H
 #define KILN_TESTS_UNIT_STORE_MEMORY_SERVER_H
 
@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "key/recipe.h"
 #include "store/remote/remotes.h"
 #include "sys/clock.h"
 
@@ -214,5 +215,124 @@ static const kiln_remote_module_ops fake_ops = {
     .renew = fake_renew,
     .drop = fake_drop,
 };
+
+/* --- remotes on it ---------------------------------------------------------------------------- */
+
+typedef struct fixture {
+    kn_stats stats;
+    kn_remotes remotes;
+    kn_remote *remote; /* the last one that was opened */
+    kiln_recipe *recipe;
+    kiln_key key;
+    kiln_blob *blob; /* "payload" */
+} fixture;
+
+static inline void open_over(fixture *f, const char *text, const kiln_remote_module_ops *ops)
+{
+    kn_remote_url url;
+    assert_int_equal(kn_remote_url_parse(text, strlen(text), &url, NULL), KILN_OK);
+    assert_int_equal(kn_remote_open_with(&url, ops, &f->remotes.trust, &f->stats, &f->remote, NULL),
+                     KILN_OK);
+    f->remotes.list[f->remotes.count++] = f->remote;
+}
+
+static inline void open_remote(fixture *f, const char *text)
+{
+    open_over(f, text, &fake_ops);
+}
+
+static inline void close_remotes(fixture *f)
+{
+    for (size_t i = 0; i < f->remotes.count; i++) {
+        kn_remote_close(f->remotes.list[i]);
+    }
+    f->remotes.count = 0;
+    assert_int_equal(server.open, 0);
+}
+
+static inline int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    memset(&server, 0, sizeof server);
+    kn_mutex_init(&server.mutex);
+    kn_stats_init(&f->stats);
+    f->remotes.trust.policy = KN_TRUST_ANY;
+    assert_int_equal(kn_signer_create(NULL, NULL, &f->remotes.trust.signer, NULL), KILN_OK);
+    f->recipe = ks_recipe("one");
+    f->key = kiln_recipe_key(f->recipe);
+    f->blob = ks_blob("payload");
+    *state = f;
+    return 0;
+}
+
+static inline int teardown(void **state)
+{
+    fixture *f = *state;
+    close_remotes(f);
+    for (int i = 0; i < ROOM; i++) {
+        free(server.data[i]);
+    }
+    kn_mutex_deinit(&server.mutex);
+    kn_trust_close(&f->remotes.trust);
+    kn_stats_deinit(&f->stats);
+    kiln_blob_release(f->blob);
+    kiln_recipe_destroy(f->recipe);
+    free(f);
+    return 0;
+}
+
+static inline void put_blob(fixture *f, kiln_blob *blob)
+{
+    const kn_tier_put what = {
+        .key = &f->key, .target = "test-target", .recipe = kn_recipe_span(f->recipe), .blob = blob};
+    assert_int_equal(kn_remote_tier(f->remote)->put(f->remote, &what, NULL), KILN_OK);
+}
+
+static inline void put(fixture *f)
+{
+    put_blob(f, f->blob);
+}
+
+static inline kiln_status get_key(fixture *f, const kiln_key *key)
+{
+    kiln_blob *blob = NULL;
+    kiln_status status = kn_remote_tier(f->remote)->get(f->remote, key, NULL, &blob, NULL);
+    assert_true((status == KILN_OK) == (blob != NULL));
+    kiln_blob_release(blob);
+    return status;
+}
+
+static inline kiln_status get(fixture *f)
+{
+    kiln_blob *blob = NULL;
+    kiln_status status = kn_remote_tier(f->remote)->get(f->remote, &f->key, NULL, &blob, NULL);
+    assert_true((status == KILN_OK) == (blob != NULL));
+    if (blob != NULL) {
+        assert_memory_equal(kiln_blob_data(blob), "payload", 7);
+    }
+    kiln_blob_release(blob);
+    return status;
+}
+
+static inline uint64_t count(const fixture *f, enum kn_counter counter)
+{
+    return atomic_load(&f->stats.own[counter]);
+}
+
+/* Puts bytes on the server as they are. `data` is taken over. */
+static inline void serve(const kiln_key *key, void *data, size_t size)
+{
+    char name[KN_REMOTE_NAME];
+    kiln_remote_call call = {.limit_ms = 1000};
+    kn_remote_key_name(key, name);
+    assert_int_equal(fake_put(lines, &call, name, data, size, true), KILN_OK);
+    free(data);
+}
+
+static inline bool find_nothing(void *user)
+{
+    (void)user;
+    return false;
+}
 
 #endif

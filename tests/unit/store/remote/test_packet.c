@@ -3,20 +3,13 @@
 #include "unit/store/remote/memory_server.h"
 
 #include "base/text.h"
-#include "key/recipe.h"
 #include "store/remote/packet.h"
-#include "store/remote/remote.h"
 #include "support/failalloc.h"
 
 #define PAYLOAD 3000
 
-typedef struct fixture {
-    char *dir, *key_file;
-    kn_stats stats;
-    kn_remote *remote;
-    kiln_key packet, dictionary; /* of the golden entries */
-    kn_trust signs, any;
-} fixture;
+static kn_trust signs;
+static kiln_key packet_key, dictionary_key; /* of the golden entries */
 
 static uint32_t next(uint32_t *seed)
 {
@@ -41,59 +34,43 @@ static void write_code(char *out, size_t size, unsigned number)
 /* Puts bytes of tests/golden/wire-v1 on the server, which an earlier version uploaded. */
 static void serve_golden(const char *file, const kiln_key *key)
 {
-    char name[KN_REMOTE_NAME];
-    kiln_remote_call call = {.limit_ms = 1000};
     size_t size = 0;
     char *path = kt_path(KILN_GOLDEN "/wire-v1", file), *bytes = kt_file_read(path, &size);
-    kn_remote_key_name(key, name);
-    assert_int_equal(fake_put(lines, &call, name, bytes, size, true), KILN_OK);
-    free(bytes);
+    serve(key, bytes, size);
     free(path);
 }
 
-static int setup(void **state)
+static int set_up_group(void **state)
 {
-    fixture *f = calloc(1, sizeof *f);
-    kn_remote_url url;
+    char *dir = kt_tmpdir_create(), *path = kt_path(dir, "key.pem");
     kn_public_key ignored;
-    memset(&server, 0, sizeof server);
-    kn_mutex_init(&server.mutex);
-    f->dir = kt_tmpdir_create();
-    f->key_file = kt_path(f->dir, "key.pem");
-    kn_stats_init(&f->stats);
-    f->signs.policy = KN_TRUST_SIGNED;
-    f->any.policy = KN_TRUST_ANY;
-    assert_int_equal(kn_sign_generate(f->key_file, &ignored, NULL), KILN_OK);
-    assert_int_equal(kn_signer_create(f->key_file, NULL, &f->signs.signer, NULL), KILN_OK);
-    assert_int_equal(kn_signer_create(NULL, NULL, &f->any.signer, NULL), KILN_OK);
-    assert_int_equal(kn_remote_url_parse("fake://x", 8, &url, NULL), KILN_OK);
-    assert_int_equal(kn_remote_open_with(&url, &fake_ops, &f->any, &f->stats, &f->remote, NULL),
-                     KILN_OK);
+    (void)state;
+    signs.policy = KN_TRUST_SIGNED;
+    assert_int_equal(kn_sign_generate(path, &ignored, NULL), KILN_OK);
+    assert_int_equal(kn_signer_create(path, NULL, &signs.signer, NULL), KILN_OK);
+    free(path);
+    kt_tmpdir_remove(dir);
     kiln_recipe *recipe = ks_recipe("packed");
-    f->packet = kiln_recipe_key(recipe);
+    packet_key = kiln_recipe_key(recipe);
     kiln_recipe_destroy(recipe);
     assert_true(kn_hex_decode("b50527f2752f1635539f10f348e6b7a0379632d3bcb7614d9cec9571a6b370ff",
-                              f->dictionary.bytes, sizeof f->dictionary.bytes));
-    serve_golden("packet", &f->packet);
-    serve_golden("dictionary", &f->dictionary);
-    *state = f;
+                              dictionary_key.bytes, sizeof dictionary_key.bytes));
     return 0;
 }
 
-static int teardown(void **state)
+static int tear_down_group(void **state)
 {
-    fixture *f = *state;
-    kn_remote_close(f->remote);
-    for (int i = 0; i < ROOM; i++) {
-        free(server.data[i]);
-    }
-    kn_mutex_deinit(&server.mutex);
-    kn_trust_close(&f->signs);
-    kn_trust_close(&f->any);
-    kn_stats_deinit(&f->stats);
-    free(f->key_file);
-    kt_tmpdir_remove(f->dir);
-    free(f);
+    (void)state;
+    kn_trust_close(&signs);
+    return 0;
+}
+
+static int set_up_golden(void **state)
+{
+    (void)setup(state);
+    open_remote(*state, "fake://x?timeout=20s");
+    serve_golden("packet", &packet_key);
+    serve_golden("dictionary", &dictionary_key);
     return 0;
 }
 
@@ -162,9 +139,9 @@ static kiln_status read_golden(fixture *f)
 {
     char code[PAYLOAD];
     kiln_blob *blob = NULL;
-    kn_remote_forget_miss(f->remote, &f->packet);
-    kn_remote_forget_miss(f->remote, &f->dictionary);
-    kiln_status status = kn_remote_tier(f->remote)->get(f->remote, &f->packet, NULL, &blob, NULL);
+    kn_remote_forget_miss(f->remote, &packet_key);
+    kn_remote_forget_miss(f->remote, &dictionary_key);
+    kiln_status status = kn_remote_tier(f->remote)->get(f->remote, &packet_key, NULL, &blob, NULL);
     if (status == KILN_OK) {
         write_code(code, sizeof code, 9);
         assert_int_equal(kiln_blob_size(blob), sizeof code);
@@ -209,7 +186,7 @@ static void without_its_dictionary_an_entry_is_a_miss(void **state)
     fixture *f = *state;
     char name[KN_REMOTE_NAME];
     kiln_remote_call call = {.limit_ms = 1000};
-    kn_remote_key_name(&f->dictionary, name);
+    kn_remote_key_name(&dictionary_key, name);
     assert_int_equal(fake_remove(lines, &call, name), KILN_OK);
     assert_int_equal(read_golden(f), KILN_MISS);
     assert_int_equal(kn_stats_own(&f->stats, KN_COUNT_corrupt), 1);
@@ -223,15 +200,11 @@ static void another_entry_is_no_dictionary(void **state)
     kiln_blob *blob = ks_blob("not much of a dictionary");
     void *data = NULL;
     size_t size = 0;
-    char name[KN_REMOTE_NAME];
-    kiln_remote_call call = {.limit_ms = 1000};
     const kiln_key key = kiln_recipe_key(recipe);
     const kn_tier_put what = {.key = &key, .recipe = kn_recipe_span(recipe), .blob = blob};
-    assert_int_equal(kn_trust_seal(&f->any, &what, &data, &size, NULL), KILN_OK);
-    kn_remote_key_name(&key, name);
-    assert_int_equal(fake_put(lines, &call, name, data, size, true), KILN_OK);
+    assert_int_equal(kn_trust_seal(&f->remotes.trust, &what, &data, &size, NULL), KILN_OK);
+    serve(&key, data, size);
     assert_null(kn_remote_dictionary(f->remote, &key));
-    free(data);
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);
 }
@@ -240,7 +213,7 @@ static void another_entry_is_no_dictionary(void **state)
 static void damage_without_a_signature_is_noticed(void **state)
 {
     fixture *f = *state;
-    const kiln_key *keys[] = {&f->packet, &f->dictionary};
+    const kiln_key *keys[] = {&packet_key, &dictionary_key};
     for (size_t k = 0; k < 2; k++) {
         size_t size = 0;
         char *bytes = served(keys[k], &size);
@@ -305,12 +278,12 @@ static kiln_status unseal(const kn_trust *trust, const sealed *s, size_t size)
 
 static void S7_every_tampered_byte_of_a_packet_is_refused(void **state)
 {
-    fixture *f = *state;
-    sealed s = seal(&f->signs);
-    assert_int_equal(unseal(&f->signs, &s, s.size), KILN_OK);
+    (void)state;
+    sealed s = seal(&signs);
+    assert_int_equal(unseal(&signs, &s, s.size), KILN_OK);
     for (size_t i = 0; i < s.size; i++) {
         s.data[i] ^= 0x20;
-        assert_int_not_equal(unseal(&f->signs, &s, s.size), KILN_OK);
+        assert_int_not_equal(unseal(&signs, &s, s.size), KILN_OK);
         s.data[i] ^= 0x20;
     }
     unsealed_end(&s);
@@ -319,10 +292,10 @@ static void S7_every_tampered_byte_of_a_packet_is_refused(void **state)
 static void a_cut_packet_is_refused(void **state)
 {
     fixture *f = *state;
-    sealed s = seal(&f->any);
-    assert_int_equal(unseal(&f->any, &s, s.size), KILN_OK);
+    sealed s = seal(&f->remotes.trust);
+    assert_int_equal(unseal(&f->remotes.trust, &s, s.size), KILN_OK);
     for (size_t cut = 0; cut < s.size; cut += 5) {
-        assert_int_equal(unseal(&f->any, &s, cut), KILN_E_CORRUPT);
+        assert_int_equal(unseal(&f->remotes.trust, &s, cut), KILN_E_CORRUPT);
     }
     unsealed_end(&s);
 }
@@ -331,7 +304,7 @@ static void a_cut_packet_is_refused(void **state)
 
 static bool pack_without_memory(void *user)
 {
-    const fixture *f = user;
+    (void)user;
     kiln_blob *blob = NULL, *found = NULL;
     kiln_recipe *recipe = NULL;
     void *data = NULL;
@@ -344,9 +317,9 @@ static bool pack_without_memory(void *user)
         const kiln_key key = kiln_recipe_key(recipe);
         const kn_unpacking source = {.find = NULL};
         const kn_tier_put what = {.key = &key, .recipe = kn_recipe_span(recipe), .blob = blob};
-        good = kn_trust_seal(&f->signs, &what, &data, &size, NULL) == KILN_OK &&
+        good = kn_trust_seal(&signs, &what, &data, &size, NULL) == KILN_OK &&
                kn_packet_is(kn_span_of(data, size)) &&
-               kn_trust_unseal(&f->signs, true, &source, &key, data, size, &found, NULL) == KILN_OK;
+               kn_trust_unseal(&signs, true, &source, &key, data, size, &found, NULL) == KILN_OK;
     }
     if (good) {
         assert_memory_equal(kiln_blob_data(found), code, sizeof code);
@@ -375,7 +348,7 @@ static void a_dictionary_lives_without_memory(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up_golden, teardown)
     const struct CMUnitTest tests[] = {
         CASE(what_was_packed_comes_out),
         CASE(what_does_not_pay_is_not_packed),
@@ -389,5 +362,5 @@ int main(void)
         CASE(packing_lives_without_memory),
         CASE(a_dictionary_lives_without_memory),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
 }

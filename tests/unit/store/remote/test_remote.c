@@ -1,100 +1,15 @@
 /* The policy of remotes, over a module that is made up here: promotion, uploads, breaker, leases.
  */
 #include "unit/store/remote/memory_server.h"
-#include "unit/store/support.h"
 
-#include <stdatomic.h>
-
-#include "key/recipe.h"
 #include "store/cache/stack.h"
 #include "store/format/blob.h"
-#include "store/remote/remotes.h"
 #include "support/failalloc.h"
-#include "sys/clock.h"
-
-/* --- a remote on it --------------------------------------------------------------------------- */
-
-typedef struct fixture {
-    kn_stats stats;
-    kn_trust trust;
-    kn_remote *remote;
-    kiln_recipe *recipe;
-    kiln_key key;
-    kiln_blob *blob;
-} fixture;
-
-static kn_remote *open_remote(fixture *f, const char *url_text)
-{
-    kn_remote_url url;
-    kn_remote *remote = NULL;
-    assert_int_equal(kn_remote_url_parse(url_text, strlen(url_text), &url, NULL), KILN_OK);
-    assert_int_equal(kn_remote_open_with(&url, &fake_ops, &f->trust, &f->stats, &remote, NULL),
-                     KILN_OK);
-    return remote;
-}
-
-static int setup(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    memset(&server, 0, sizeof server);
-    kn_mutex_init(&server.mutex);
-    kn_stats_init(&f->stats);
-    f->trust.policy = KN_TRUST_ANY;
-    assert_int_equal(kn_signer_create(NULL, NULL, &f->trust.signer, NULL), KILN_OK);
-    f->recipe = ks_recipe("one");
-    f->key = kiln_recipe_key(f->recipe);
-    f->blob = ks_blob("payload");
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    kn_remote_close(f->remote);
-    assert_int_equal(server.open, 0);
-    for (int i = 0; i < ROOM; i++) {
-        free(server.data[i]);
-    }
-    kn_mutex_deinit(&server.mutex);
-    kn_trust_close(&f->trust);
-    kn_stats_deinit(&f->stats);
-    kiln_blob_release(f->blob);
-    kiln_recipe_destroy(f->recipe);
-    free(f);
-    return 0;
-}
-
-static void put(fixture *f)
-{
-    const kn_tier_put what = {.key = &f->key,
-                              .target = "test-target",
-                              .recipe = kn_recipe_span(f->recipe),
-                              .blob = f->blob};
-    assert_int_equal(kn_remote_tier(f->remote)->put(f->remote, &what, NULL), KILN_OK);
-}
-
-static kiln_status get(fixture *f)
-{
-    kiln_blob *blob = NULL;
-    kiln_status status = kn_remote_tier(f->remote)->get(f->remote, &f->key, NULL, &blob, NULL);
-    assert_true((status == KILN_OK) == (blob != NULL));
-    if (blob != NULL) {
-        assert_memory_equal(kiln_blob_data(blob), "payload", 7);
-    }
-    kiln_blob_release(blob);
-    return status;
-}
-
-static uint64_t count(const fixture *f, enum kn_counter counter)
-{
-    return atomic_load(&f->stats.own[counter]);
-}
 
 static void what_is_put_can_be_got(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
     put(f);
     kn_remote_flush(f->remote);
     assert_int_equal(count(f, KN_COUNT_remote_uploads), 1);
@@ -107,7 +22,7 @@ static void what_is_put_can_be_got(void **state)
 static void a_miss_is_not_asked_for_again_at_once(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s");
+    open_remote(f, "fake://h?timeout=5s");
     uint64_t took = UINT64_MAX;
     int before = 0;
     while (took >= KN_REMOTE_MISS_NS) { /* a busy machine may need so long for two lookups */
@@ -128,12 +43,12 @@ static void a_miss_is_not_asked_for_again_at_once(void **state)
 static void read_only_and_write_only_are_kept(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?read-only");
+    open_remote(f, "fake://h?read-only");
     assert_false(kn_remote_tier(f->remote)->caps & KN_TIER_WRITES);
     assert_null(kn_remote_tier(f->remote)->put);
     assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_UNSUPPORTED);
-    kn_remote_close(f->remote);
-    f->remote = open_remote(f, "fake://h?write-only");
+    close_remotes(f);
+    open_remote(f, "fake://h?write-only");
     put(f);
     kn_remote_flush(f->remote);
     assert_int_equal(count(f, KN_COUNT_remote_uploads), 1);
@@ -144,7 +59,7 @@ static void read_only_and_write_only_are_kept(void **state)
 static void damage_is_counted_and_put_right(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s");
+    open_remote(f, "fake://h?timeout=5s");
     put(f);
     kn_remote_flush(f->remote);
     server.data[0][40] ^= 1;
@@ -160,7 +75,7 @@ static void damage_is_counted_and_put_right(void **state)
 static void a_dead_server_costs_its_delay_once(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=30ms");
+    open_remote(f, "fake://h?timeout=30ms");
     server.slow_ns = 3600 * 1000 * MS;
     server.get_fails = KILN_E_TIMEOUT; /* of the thread's questions, however often it asks */
     for (int i = 0; i < 50; i++) {
@@ -175,7 +90,7 @@ static void a_dead_server_costs_its_delay_once(void **state)
 static void an_answering_server_has_three_tries(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s");
+    open_remote(f, "fake://h?timeout=5s");
     server.get_fails = KILN_E_IO;
     for (int i = 0; i < 10; i++) {
         kn_remote_forget_miss(f->remote, &f->key);
@@ -188,7 +103,7 @@ static void an_answering_server_has_three_tries(void **state)
 static void the_thread_finds_out_when_a_server_is_back(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s");
+    open_remote(f, "fake://h?timeout=5s");
     put(f);
     kn_remote_flush(f->remote);
     server.get_fails = KILN_E_UNAVAILABLE;
@@ -210,7 +125,7 @@ static void the_thread_finds_out_when_a_server_is_back(void **state)
 static void what_is_too_large_is_no_trouble(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
     server.get_fails = KILN_E_UNSUPPORTED;
     for (int i = 0; i < 10; i++) {
         kn_remote_forget_miss(f->remote, &f->key);
@@ -226,7 +141,7 @@ static void kept_connections_do_not_keep_a_server_away(void **state)
 {
     fixture *f = *state;
     kn_remote_session sessions[3];
-    f->remote = open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
     put(f);
     kn_remote_flush(f->remote);
     for (size_t i = 0; i < 3; i++) {
@@ -251,7 +166,7 @@ static void kept_connections_do_not_keep_a_server_away(void **state)
 static void uploads_that_fail_are_dropped_and_never_waited_for(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s&flush=20s");
+    open_remote(f, "fake://h?timeout=5s&flush=20s");
     server.put_fails = KILN_E_IO; /* full */
     for (int i = 0; i < 20; i++) {
         put(f);
@@ -265,7 +180,7 @@ static void uploads_that_fail_are_dropped_and_never_waited_for(void **state)
 static void the_queue_is_bounded(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?queue=1");
+    open_remote(f, "fake://h?queue=1");
     put(f);
     assert_int_equal(count(f, KN_COUNT_remote_upload_failures), 1);
     assert_int_equal(server.puts, 0);
@@ -278,8 +193,9 @@ static void notes_stay_on_this_machine(void **state)
     kiln_recipe *note = NULL;
     assert_int_equal(kiln_recipe_create("kiln.note", 1, &note, NULL), KILN_OK);
     const kiln_key key = kiln_recipe_key(note);
-    kn_remote *remote = open_remote(f, "fake://h");
-    assert_int_equal(kn_stack_add(&stack, (kn_tier){kn_remote_tier(remote), remote}, NULL),
+    open_remote(f, "fake://h");
+    f->remotes.count = 0; /* the stack closes it */
+    assert_int_equal(kn_stack_add(&stack, (kn_tier){kn_remote_tier(f->remote), f->remote}, NULL),
                      KILN_OK);
     const kn_tier_put what = {
         .key = &key, .target = "any", .recipe = kn_recipe_span(note), .blob = f->blob};
@@ -295,7 +211,7 @@ static void notes_stay_on_this_machine(void **state)
 static void C6_a_lease_is_one_machines_and_is_renewed(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s&lease=60ms");
+    open_remote(f, "fake://h?timeout=5s&lease=60ms");
     assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_OK);
     assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_BUSY);
     uint64_t end = kn_clock_now() + 20000 * MS;
@@ -331,12 +247,11 @@ static bool look_and_finish(void *user)
 static void C6_who_waits_takes_the_others_result(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s");
-    kn_remotes remotes = {.list = {f->remote}, .count = 1};
+    open_remote(f, "fake://h?timeout=5s");
     (void)snprintf(server.lease, sizeof server.lease, "another");
-    assert_int_equal(
-        kn_remotes_lease(&remotes, &f->key, false, kn_clock_now() + 20000 * MS, look_and_finish, f),
-        KILN_MISS);
+    assert_int_equal(kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 20000 * MS,
+                                      look_and_finish, f),
+                     KILN_MISS);
     assert_int_equal(count(f, KN_COUNT_remote_waits), 1);
     assert_string_equal(server.lease, "another");
 }
@@ -344,11 +259,11 @@ static void C6_who_waits_takes_the_others_result(void **state)
 static void C6_waiting_ends_at_the_deadline(void **state)
 {
     fixture *f = *state;
-    f->remote = open_remote(f, "fake://h?timeout=5s");
-    kn_remotes remotes = {.list = {f->remote}, .count = 1};
+    open_remote(f, "fake://h?timeout=5s");
     (void)snprintf(server.lease, sizeof server.lease, "another");
-    assert_int_equal(kn_remotes_lease(&remotes, &f->key, false, kn_clock_now() + 30 * MS, look, f),
-                     KILN_E_TIMEOUT);
+    assert_int_equal(
+        kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 30 * MS, look, f),
+        KILN_E_TIMEOUT);
 }
 
 /* --- without memory --------------------------------------------------------------------------- */
@@ -361,8 +276,8 @@ static bool live_without_memory(void *user)
     static const char text[] = "fake://host?timeout=5s&upload-timeout=5s&flush=5s";
     kn_remote_url url;
     bool good = kn_remote_url_parse(text, sizeof text - 1, &url, NULL) == KILN_OK;
-    good = good &&
-           kn_remote_open_with(&url, &fake_ops, &f->trust, &f->stats, &f->remote, NULL) == KILN_OK;
+    good = good && kn_remote_open_with(&url, &fake_ops, &f->remotes.trust, &f->stats, &f->remote,
+                                       NULL) == KILN_OK;
     if (!good) {
         return false;
     }
@@ -383,7 +298,6 @@ static bool live_without_memory(void *user)
     (void)kn_remote_tier(f->remote)->remove(f->remote, &f->key, NULL);
     kn_remote_flush(f->remote);
     kn_remote_close(f->remote);
-    f->remote = NULL;
     assert_int_equal(server.open, 0);
     /* A lease whose drop found no memory runs out on a real server. */
     good = good && server.lease[0] == '\0';

@@ -1,80 +1,14 @@
 /* Answers of a remote that are small on the wire and large in memory, slow to unpack, damaged, or
  * not for this machine: what they cost, and what it costs the server. */
 #include "unit/store/remote/memory_server.h"
-#include "unit/store/support.h"
 
 #include <sys/resource.h>
 
-#include "key/recipe.h"
 #include "store/format/blob.h"
 #include "store/format/entry.h"
 #include "store/remote/packet.h"
-#include "store/remote/remotes.h"
 
 #define MIB ((size_t)1 << 20)
-
-typedef struct fixture {
-    kn_stats stats;
-    kn_trust trust;
-    kn_remote *remote;
-} fixture;
-
-static void open_remote(fixture *f, const char *url_text)
-{
-    kn_remote_url url;
-    assert_int_equal(kn_remote_url_parse(url_text, strlen(url_text), &url, NULL), KILN_OK);
-    assert_int_equal(kn_remote_open_with(&url, &fake_ops, &f->trust, &f->stats, &f->remote, NULL),
-                     KILN_OK);
-}
-
-static int setup(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    memset(&server, 0, sizeof server);
-    kn_mutex_init(&server.mutex);
-    kn_stats_init(&f->stats);
-    f->trust.policy = KN_TRUST_ANY;
-    assert_int_equal(kn_signer_create(NULL, NULL, &f->trust.signer, NULL), KILN_OK);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    kn_remote_close(f->remote);
-    for (int i = 0; i < ROOM; i++) {
-        free(server.data[i]);
-    }
-    kn_mutex_deinit(&server.mutex);
-    kn_trust_close(&f->trust);
-    kn_stats_deinit(&f->stats);
-    free(f);
-    return 0;
-}
-
-static uint64_t count(const fixture *f, enum kn_counter counter)
-{
-    return atomic_load(&f->stats.own[counter]);
-}
-
-static kiln_status get(fixture *f, const kiln_key *key)
-{
-    kiln_blob *blob = NULL;
-    kiln_status status = kn_remote_tier(f->remote)->get(f->remote, key, NULL, &blob, NULL);
-    assert_true((status == KILN_OK) == (blob != NULL));
-    kiln_blob_release(blob);
-    return status;
-}
-
-static void serve(const kiln_key *key, void *data, size_t size)
-{
-    char name[KN_REMOTE_NAME];
-    kiln_remote_call call = {.limit_ms = 1000};
-    kn_remote_key_name(key, name);
-    assert_int_equal(fake_put(lines, &call, name, data, size, true), KILN_OK);
-    free(data);
-}
 
 /* A packet of so many zeros: some kilobytes. */
 static void serve_bomb(const kiln_key *key, size_t unpacked)
@@ -126,7 +60,7 @@ static void D4_no_room_is_made_for_more_than_the_limit(void **state)
     open_remote(f, "fake://h?timeout=20s&max-bytes=1M");
     serve_bomb(&key, 400 * MIB);
     const size_t before = most_memory();
-    assert_int_equal(get(f, &key), KILN_MISS);
+    assert_int_equal(get_key(f, &key), KILN_MISS);
     assert_true(most_memory() - before < 32 * MIB);
     assert_int_equal(server.gets, 1);
     assert_int_equal(count(f, KN_COUNT_remote_errors), 1);
@@ -139,11 +73,11 @@ static void D4_the_payload_counts_unpacked(void **state)
     open_remote(f, "fake://h?timeout=20s&max-bytes=1M");
     kiln_key key = serve_entry("stage", 8 * MIB);
     assert_true(server.sizes[0] < 64 << 10);
-    assert_int_equal(get(f, &key), KILN_MISS);
+    assert_int_equal(get_key(f, &key), KILN_MISS);
     assert_int_equal(count(f, KN_COUNT_remote_errors), 1);
-    kn_remote_close(f->remote);
+    close_remotes(f);
     open_remote(f, "fake://h?timeout=20s&max-bytes=16M");
-    assert_int_equal(get(f, &key), KILN_OK);
+    assert_int_equal(get_key(f, &key), KILN_OK);
 }
 
 /* The same bound for both: what one takes, another gives. */
@@ -165,7 +99,7 @@ static void D4_what_is_given_is_within_the_limit_of_what_is_taken(void **state)
         kn_remote_flush(f->remote);
         kn_remote_forget_miss(f->remote, &key);
         if (server.puts > puts) {
-            assert_int_equal(get(f, &key), KILN_OK);
+            assert_int_equal(get_key(f, &key), KILN_OK);
             free(server.data[0]);
             server.data[0] = NULL;
         }
@@ -186,7 +120,7 @@ static void D4_what_takes_long_to_unpack_is_given_up(void **state)
     while (count(f, KN_COUNT_remote_bytes_in) == 0) { /* a busy machine may be late itself */
         kn_remote_forget_miss(f->remote, &key);
         kn_breaker_worked(&f->remote->reads);
-        assert_int_equal(get(f, &key), KILN_MISS);
+        assert_int_equal(get_key(f, &key), KILN_MISS);
     }
     assert_true(most_memory() - before < 400 * MIB);
     assert_true(count(f, KN_COUNT_remote_timeouts) > 0);
@@ -194,7 +128,7 @@ static void D4_what_takes_long_to_unpack_is_given_up(void **state)
     /* And the server is left alone. */
     assert_true(f->remote->answers.open);
     const int gets = server.gets;
-    assert_int_equal(get(f, &another), KILN_MISS);
+    assert_int_equal(get_key(f, &another), KILN_MISS);
     assert_int_equal(server.gets, gets);
 }
 
@@ -206,21 +140,21 @@ static void D4_a_server_of_bad_answers_is_left_alone(void **state)
     for (int i = 0; i < 5; i++) {
         key.bytes[1] = (uint8_t)i;
         serve(&key, strdup("junk"), 5);
-        assert_int_equal(get(f, &key), KILN_MISS);
+        assert_int_equal(get_key(f, &key), KILN_MISS);
     }
     assert_int_equal(server.gets, KN_BREAKER_TRIES);
     assert_int_equal(count(f, KN_COUNT_corrupt), KN_BREAKER_TRIES);
     /* One try when the pause is over; a good answer ends it. */
     f->remote->answers.due = kn_clock_now();
-    assert_int_equal(get(f, &key), KILN_MISS);
+    assert_int_equal(get_key(f, &key), KILN_MISS);
     assert_int_equal(server.gets, KN_BREAKER_TRIES + 1);
     assert_true(f->remote->answers.open);
     assert_true(f->remote->answers.pause_ns == 2 * KN_BREAKER_FIRST_NS);
     key = serve_entry("stage", 100);
     f->remote->answers.due = kn_clock_now();
-    assert_int_equal(get(f, &key), KILN_OK);
+    assert_int_equal(get_key(f, &key), KILN_OK);
     assert_false(f->remote->answers.open);
-    assert_int_equal(get(f, &key), KILN_OK);
+    assert_int_equal(get_key(f, &key), KILN_OK);
 }
 
 static void S6_notes_are_not_taken_from_a_remote(void **state)
@@ -228,7 +162,7 @@ static void S6_notes_are_not_taken_from_a_remote(void **state)
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=20s");
     const kiln_key key = serve_entry("kiln.tuning", 100);
-    assert_int_equal(get(f, &key), KILN_MISS);
+    assert_int_equal(get_key(f, &key), KILN_MISS);
     assert_int_equal(server.gets, 1);
     assert_int_equal(count(f, KN_COUNT_remote_refused), 1);
 }

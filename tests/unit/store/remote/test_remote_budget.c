@@ -1,11 +1,8 @@
 /* What a slow remote may cost a program in all. */
 #include "unit/store/remote/memory_server.h"
-#include "unit/store/support.h"
 
-#include "key/recipe.h"
 #include "store/format/blob.h"
 #include "store/remote/budget.h"
-#include "store/remote/remotes.h"
 
 enum { LOOKUPS = 40 };
 #define HOUR (UINT64_C(3600) * 1000 * MS)
@@ -50,64 +47,11 @@ static void what_an_entry_says_is_bounded(void **state)
 
 /* --- remotes ---------------------------------------------------------------------------------- */
 
-typedef struct fixture {
-    kn_stats stats;
-    kn_trust trust;
-    kn_remote *remote;
-    kiln_recipe *recipe;
-    kiln_key key;
-    kiln_blob *blob;
-} fixture;
-
-static int setup(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    memset(&server, 0, sizeof server);
-    kn_mutex_init(&server.mutex);
-    kn_stats_init(&f->stats);
-    f->trust.policy = KN_TRUST_ANY;
-    assert_int_equal(kn_signer_create(NULL, NULL, &f->trust.signer, NULL), KILN_OK);
-    f->recipe = ks_recipe("one");
-    f->key = kiln_recipe_key(f->recipe);
-    f->blob = ks_blob("payload");
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    kn_remote_close(f->remote);
-    assert_int_equal(server.open, 0);
-    for (int i = 0; i < ROOM; i++) {
-        free(server.data[i]);
-    }
-    kn_mutex_deinit(&server.mutex);
-    kn_trust_close(&f->trust);
-    kn_stats_deinit(&f->stats);
-    kiln_blob_release(f->blob);
-    kiln_recipe_destroy(f->recipe);
-    free(f);
-    return 0;
-}
-
-static void open_remote(fixture *f, const char *text, const kiln_remote_module_ops *ops)
-{
-    kn_remote_url url;
-    assert_int_equal(kn_remote_url_parse(text, strlen(text), &url, NULL), KILN_OK);
-    assert_int_equal(kn_remote_open_with(&url, ops, &f->trust, &f->stats, &f->remote, NULL),
-                     KILN_OK);
-}
-
 /* An entry that took so long to compile. */
-static void put(fixture *f, uint64_t compile_ns)
+static void put_dear(fixture *f, uint64_t compile_ns)
 {
     atomic_store(&f->blob->compile_ns, compile_ns);
-    const kn_tier_put what = {.key = &f->key,
-                              .target = "test-target",
-                              .recipe = kn_recipe_span(f->recipe),
-                              .blob = f->blob};
-    assert_int_equal(kn_remote_tier(f->remote)->put(f->remote, &what, NULL), KILN_OK);
+    put(f);
     kn_remote_flush(f->remote);
     assert_int_equal(server.puts, 1);
 }
@@ -117,17 +61,10 @@ static int get_often(fixture *f)
 {
     int hits = 0;
     for (int i = 0; i < LOOKUPS; i++) {
-        kiln_blob *blob = NULL;
         kn_remote_forget_miss(f->remote, &f->key);
-        hits += kn_remote_tier(f->remote)->get(f->remote, &f->key, NULL, &blob, NULL) == KILN_OK;
-        kiln_blob_release(blob);
+        hits += get(f) == KILN_OK;
     }
     return hits;
-}
-
-static uint64_t count(const fixture *f, enum kn_counter counter)
-{
-    return atomic_load(&f->stats.own[counter]);
 }
 
 static void count_line(void *user, kiln_log_level level, const char *line)
@@ -141,7 +78,7 @@ static void count_line(void *user, kiln_log_level level, const char *line)
 static void a_slow_remote_costs_its_budget(void **state)
 {
     fixture *f = *state;
-    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=100ms", &fake_ops);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=100ms");
     server.slow_ns = 20 * MS;
     int budget_lines = 0;
     kiln_log_set(count_line, &budget_lines, KILN_LOG_WARN);
@@ -156,7 +93,7 @@ static void a_slow_remote_costs_its_budget(void **state)
 static void compiles_earn_further_look_ups(void **state)
 {
     fixture *f = *state;
-    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1ms", &fake_ops);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1ms");
     server.slow_ns = 20 * MS;
     assert_int_equal(get_often(f), 0);
     assert_int_equal(server.gets, 1);
@@ -169,8 +106,8 @@ static void compiles_earn_further_look_ups(void **state)
 static void hits_earn_what_they_save(void **state)
 {
     fixture *f = *state;
-    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1ms", &fake_ops);
-    put(f, 10000 * MS);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1ms");
+    put_dear(f, 10000 * MS);
     server.slow_ns = 5 * MS;
     assert_int_equal(get_often(f), LOOKUPS);
     assert_int_equal(count(f, KN_COUNT_remote_skipped), 0);
@@ -179,8 +116,8 @@ static void hits_earn_what_they_save(void **state)
 static void hits_that_take_longer_than_a_compile_cost(void **state)
 {
     fixture *f = *state;
-    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=100ms", &fake_ops);
-    put(f, 1 * MS);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=100ms");
+    put_dear(f, 1 * MS);
     server.slow_ns = 21 * MS;
     const int hits = get_often(f);
     assert_true(hits >= 1 && hits <= 5);
@@ -191,7 +128,7 @@ static void hits_that_take_longer_than_a_compile_cost(void **state)
 static void no_budget_is_no_limit(void **state)
 {
     fixture *f = *state;
-    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=0", &fake_ops);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=0");
     server.slow_ns = 2 * MS;
     assert_int_equal(get_often(f), 0);
     assert_int_equal(server.gets, LOOKUPS);
@@ -212,7 +149,7 @@ static void leases_are_paid_for_too(void **state)
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
     ops.lease = slow_lease;
-    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=10ms", &ops);
+    open_over(f, "fake://h?timeout=5s&connect-timeout=5s&budget=10ms", &ops);
     assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_OK);
     assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_UNAVAILABLE);
     assert_int_equal(server.lease_asks, 1);
@@ -222,21 +159,14 @@ static void leases_are_paid_for_too(void **state)
     assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_BUSY);
 }
 
-static bool find_nothing(void *user)
-{
-    (void)user;
-    return false;
-}
-
 /* Who waits for another machine asks often; that it waits is not the server's fault. */
 static void waiting_for_a_compile_earns_its_questions(void **state)
 {
     fixture *f = *state;
-    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1h", &fake_ops);
-    kn_remotes remotes = {.list = {f->remote}, .count = 1};
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1h");
     (void)snprintf(server.lease, sizeof server.lease, "another");
     assert_int_equal(
-        kn_remotes_lease(&remotes, &f->key, false, kn_clock_now() + 30 * MS, find_nothing, NULL),
+        kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 30 * MS, find_nothing, NULL),
         KILN_E_TIMEOUT);
     assert_true(server.lease_asks > 1);
     assert_true(f->remote->budget.spent_ns > 0);

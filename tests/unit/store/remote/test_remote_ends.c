@@ -1,9 +1,5 @@
 /* What several remotes cost together, and what one costs that is dead, slow or not believed. */
 #include "unit/store/remote/memory_server.h"
-#include "unit/store/support.h"
-
-#include "key/recipe.h"
-#include "store/remote/remotes.h"
 
 /* --- servers that keep silent ----------------------------------------------------------------- */
 
@@ -46,91 +42,6 @@ static kiln_status silent_lease(void *self, kiln_remote_call *call, const char *
     return keep_silent(call);
 }
 
-/* --- the fixture ------------------------------------------------------------------------------ */
-
-typedef struct fixture {
-    kn_stats stats;
-    kn_remotes remotes;
-    kiln_recipe *recipe;
-    kiln_key key;
-    kiln_blob *blob;
-} fixture;
-
-static kn_remote *add_remote(fixture *f, const char *text, const kiln_remote_module_ops *ops)
-{
-    kn_remote_url url;
-    kn_remote *remote = NULL;
-    assert_int_equal(kn_remote_url_parse(text, strlen(text), &url, NULL), KILN_OK);
-    assert_int_equal(kn_remote_open_with(&url, ops, &f->remotes.trust, &f->stats, &remote, NULL),
-                     KILN_OK);
-    f->remotes.list[f->remotes.count++] = remote;
-    return remote;
-}
-
-static int setup(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    memset(&server, 0, sizeof server);
-    silent_puts = silent_leases = 0;
-    kn_mutex_init(&server.mutex);
-    kn_stats_init(&f->stats);
-    f->remotes.trust.policy = KN_TRUST_ANY;
-    assert_int_equal(kn_signer_create(NULL, NULL, &f->remotes.trust.signer, NULL), KILN_OK);
-    f->recipe = ks_recipe("one");
-    f->key = kiln_recipe_key(f->recipe);
-    f->blob = ks_blob("payload");
-    *state = f;
-    return 0;
-}
-
-static void close_remotes(fixture *f)
-{
-    for (size_t i = 0; i < f->remotes.count; i++) {
-        kn_remote_close(f->remotes.list[i]);
-    }
-    f->remotes.count = 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    close_remotes(f);
-    assert_int_equal(server.open, 0);
-    for (int i = 0; i < ROOM; i++) {
-        free(server.data[i]);
-    }
-    kn_mutex_deinit(&server.mutex);
-    kn_trust_close(&f->remotes.trust);
-    kn_stats_deinit(&f->stats);
-    kiln_blob_release(f->blob);
-    kiln_recipe_destroy(f->recipe);
-    free(f);
-    return 0;
-}
-
-static void put(fixture *f, kn_remote *remote)
-{
-    const kn_tier_put what = {.key = &f->key,
-                              .target = "test-target",
-                              .recipe = kn_recipe_span(f->recipe),
-                              .blob = f->blob};
-    assert_int_equal(kn_remote_tier(remote)->put(remote, &what, NULL), KILN_OK);
-}
-
-static kiln_status get(fixture *f, kn_remote *remote)
-{
-    kiln_blob *blob = NULL;
-    kn_remote_forget_miss(remote, &f->key);
-    kiln_status status = kn_remote_tier(remote)->get(remote, &f->key, NULL, &blob, NULL);
-    kiln_blob_release(blob);
-    return status;
-}
-
-static uint64_t count(const fixture *f, enum kn_counter counter)
-{
-    return atomic_load(&f->stats.own[counter]);
-}
-
 static void wait_for(const _Atomic int *counter, int least)
 {
     const uint64_t end = kn_clock_now() + 20000 * MS;
@@ -148,8 +59,10 @@ static void the_end_waits_one_flush_for_all_remotes(void **state)
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
     ops.put = silent_put;
+    silent_puts = 0;
     for (int i = 0; i < KN_REMOTES_MAX; i++) {
-        put(f, add_remote(f, "fake://h?flush=1s&upload-timeout=60s", &ops));
+        open_over(f, "fake://h?flush=1s&upload-timeout=60s", &ops);
+        put(f);
     }
     wait_for(&silent_puts, KN_REMOTES_MAX);
     const uint64_t start = kn_clock_now();
@@ -166,14 +79,15 @@ static void the_end_does_not_wait_for_a_server_known_to_be_dead(void **state)
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
     ops.put = silent_put;
-    kn_remote *remote = add_remote(f, "fake://h?flush=60s&upload-timeout=60s&timeout=30ms", &ops);
-    put(f, remote);
-    put(f, remote);
+    silent_puts = 0;
+    open_over(f, "fake://h?flush=60s&upload-timeout=60s&timeout=30ms", &ops);
+    put(f);
+    put(f);
     wait_for(&silent_puts, 1);
     server.slow_ns = 3600 * 1000 * MS;
     server.get_fails = KILN_E_TIMEOUT; /* of the thread's questions, too */
-    assert_int_equal(get(f, remote), KILN_MISS);
-    put(f, remote); /* nobody queues for a dead server */
+    assert_int_equal(get(f), KILN_MISS);
+    put(f); /* nobody queues for a dead server */
     assert_int_equal(count(f, KN_COUNT_remote_upload_failures), 1);
     const uint64_t start = kn_clock_now();
     kn_remotes_finish(&f->remotes);
@@ -185,12 +99,6 @@ static void the_end_does_not_wait_for_a_server_known_to_be_dead(void **state)
 
 /* --- leases ----------------------------------------------------------------------------------- */
 
-static bool find_nothing(void *user)
-{
-    (void)user;
-    return false;
-}
-
 /* TORTURE D8: the next remote that has leases is asked, and nothing is counted as a wait that was
  * given up. */
 static void a_silent_server_does_not_end_the_agreement(void **state)
@@ -198,8 +106,9 @@ static void a_silent_server_does_not_end_the_agreement(void **state)
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
     ops.lease = silent_lease;
-    (void)add_remote(f, "fake://silent?timeout=30ms", &ops);
-    (void)add_remote(f, "fake://good?timeout=5s&connect-timeout=5s", &fake_ops);
+    silent_leases = 0;
+    open_over(f, "fake://silent?timeout=30ms", &ops);
+    open_remote(f, "fake://good?timeout=5s&connect-timeout=5s");
     assert_int_equal(
         kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 20000 * MS, find_nothing, f),
         KILN_OK);
@@ -216,7 +125,7 @@ static void a_lone_silent_server_is_no_end_of_waiting(void **state)
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
     ops.lease = silent_lease;
-    (void)add_remote(f, "fake://silent?timeout=30ms", &ops);
+    open_over(f, "fake://silent?timeout=30ms", &ops);
     /* KILN_E_TIMEOUT says that a wait was without success. */
     assert_int_equal(
         kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 20000 * MS, find_nothing, f),
@@ -228,14 +137,14 @@ static void a_dead_holders_host_takes_the_lease_over(void **state)
 {
     fixture *f = *state;
     const uint64_t soon = kn_clock_now() + 200 * MS;
-    (void)add_remote(f, "fake://h?timeout=5s&connect-timeout=5s&lease=1h", &fake_ops);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&lease=1h");
     f->remotes.root = "/";
     assert_int_equal(
         kn_remotes_lease(&f->remotes, &f->key, true, kn_clock_now() + 20000 * MS, find_nothing, f),
         KILN_OK);
     close_remotes(f); /* and nobody has dropped it */
     assert_int_equal(server.drops, 0);
-    (void)add_remote(f, "fake://h?timeout=5s&connect-timeout=5s&lease=1h", &fake_ops);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&lease=1h");
     /* Who does not have the lock of this host cannot know, and neither can another root. */
     assert_int_equal(kn_remotes_lease(&f->remotes, &f->key, false, soon, find_nothing, f),
                      KILN_E_TIMEOUT);
@@ -260,17 +169,17 @@ static void a_dead_holders_host_takes_the_lease_over(void **state)
 static void S7_local_asks_no_server(void **state)
 {
     fixture *f = *state;
-    kn_remote *remote = add_remote(f, "fake://h?timeout=5s&connect-timeout=5s", &fake_ops);
-    put(f, remote);
-    kn_remote_flush(remote);
+    open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
+    put(f);
+    kn_remote_flush(f->remote);
     f->remotes.trust.policy = KN_TRUST_LOCAL;
-    assert_int_equal(get(f, remote), KILN_MISS);
-    assert_int_equal(kn_remote_lease(remote, &f->key), KILN_E_UNSUPPORTED);
+    assert_int_equal(get(f), KILN_MISS);
+    assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_UNSUPPORTED);
     assert_int_equal(server.gets + server.lease_asks, 0);
     assert_int_equal(count(f, KN_COUNT_remote_bytes_in), 0);
     assert_int_equal(count(f, KN_COUNT_remote_errors), 0);
     f->remotes.trust.policy = KN_TRUST_ANY;
-    assert_int_equal(get(f, remote), KILN_OK);
+    assert_int_equal(get(f), KILN_OK);
 }
 
 int main(void)
