@@ -19,11 +19,10 @@ typedef struct kiln_build_options {
     void *user;
     bool cache_only; /* never compile: a miss is KILN_MISS with a diag that names the stage */
     /* Do not wait for a compile. What the cache does not have is compiled in the background, and
-     * the program that is returned runs something else until then. This is the first of `fallback`
-     * that the device takes (a variant that compiles at once), or that or the program itself on
-     * another device of the runtime, the processor: buffers go there and back with each launch.
-     * Then it switches, for good, between two launches. Where there is no such thing the build
-     * waits. `progress` is not called for what goes on in the background. kiln_program_wait. */
+     * the program that is returned runs the first of `fallback` that the device takes until then:
+     * a variant that compiles at once, or that is cached. Then it switches, for good, between two
+     * launches. Without such a fallback the build waits. `progress` is not called for what goes on
+     * in the background. kiln_program_wait. */
     bool background;
     const kiln_source *fallback; /* may be NULL; borrowed for the call */
     size_t fallback_count;

@@ -95,7 +95,9 @@ class Device:
                 setattr(self, name, decode(value) if isinstance(value, bytes) else value)
         self.kind = decode(lib.kiln_device_class_name(told.device_class))
 
-    def build(self, *sources: Source, cache_only: bool = False, background: bool = False) -> Program:
+    def build(
+        self, *sources: Source, cache_only: bool = False, background: bool = False, fallback: Sequence[Source] = ()
+    ) -> Program:
         """Builds the first of `sources` whose language the device takes, from the cache when it can.
 
         Parameters
@@ -105,7 +107,9 @@ class Device:
         cache_only : bool, optional
             Never compile.
         background : bool, optional
-            Do not wait for a compile: run on the processor until it has finished.
+            Do not wait for a compile: run a fallback until it has finished. Without one the build waits.
+        fallback : sequence of Source, optional
+            What runs meanwhile: the first of them whose language the device takes.
 
         Returns
         -------
@@ -122,7 +126,14 @@ class Device:
             The compiler is missing; or, with `cache_only`, the cache has no result.
         """
         array, count = structs(sources)
-        options = s.BuildOptions(ctypes.sizeof(s.BuildOptions), cache_only=cache_only, background=background)
+        meanwhile, meanwhile_count = structs(fallback)
+        options = s.BuildOptions(
+            ctypes.sizeof(s.BuildOptions),
+            cache_only=cache_only,
+            background=background,
+            fallback=meanwhile,
+            fallback_count=meanwhile_count,
+        )
         diag, out = s.Diag(), ctypes.c_void_p()
         with self._runtime as _:
             status = lib.kiln_program_build(

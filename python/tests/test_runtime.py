@@ -39,6 +39,17 @@ def test_a_kernel_computes(runtime: kiln.Runtime, by: Any) -> None:
     assert list(scaled(runtime, by, array.array("i", range(64)))) == [number * i for i in range(64)]
 
 
+def test_a_fallback_runs_until_the_compile_is_done(runtime: kiln.Runtime) -> None:
+    device, data = runtime.select(), array.array("i", [1])
+    fallback = kiln.Source("c", C.replace("*= by", "+= 10"))
+    device.build(fallback)
+    program, queue, buffer = device.build(kiln.Source("c", C), background=True, fallback=[fallback]), device.queue(), device.buffer(data)
+    program.wait()
+    queue.launch(program, "scale", 1, 3, buffer)
+    queue.read(buffer, data)
+    assert data[0] == 3
+
+
 def test_numpy_arrays_and_scalars(runtime: kiln.Runtime) -> None:
     numpy = pytest.importorskip("numpy")
     x = numpy.arange(64, dtype=numpy.int32)

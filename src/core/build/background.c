@@ -74,72 +74,12 @@ static void compile_in_background(void *user, bool called_off)
     kn_background_release(background);
 }
 
-/* --- what runs meanwhile ---------------------------------------------------------------------- */
-
-/* Another device that takes one of the sources: the processor if it is listed, else any in
- * software, the last in order. */
-static kiln_device *find_other_device(const kiln_device *device, const kiln_source *sources,
-                                      size_t source_count, const kiln_source **out_source)
-{
-    kiln_runtime *runtime = device->runtime;
-    kiln_device *found = NULL;
-    for (size_t i = runtime->device_count; i > 0; i--) {
-        kiln_device *other = runtime->devices[i - 1];
-        const bool cpu = strcmp(other->info.backend, "cpu") == 0;
-        if (other == device || other->info.device_class != KILN_DEVICE_SOFTWARE ||
-            (found != NULL && !cpu) || kn_driver_wake(runtime, other->driver, NULL) != KILN_OK) {
-            continue;
-        }
-        const kiln_source *source = kn_source_taken(other, sources, source_count);
-        if (source != NULL) {
-            *out_source = source;
-            found = other;
-        }
-        if (cpu && source != NULL) {
-            break;
-        }
-    }
-    return found;
-}
-
-/* NULL if there is nothing that can run at once. */
-static kiln_program *build_fallback(kiln_device *device, const kiln_source *sources,
-                                    size_t source_count, const kiln_build_options *options)
-{
-    kiln_build_options plain = *options;
-    kiln_diag why = KILN_DIAG_INIT;
-    kiln_program *program = NULL;
-    kiln_device *other = device;
-    plain.background = false;
-    const kiln_source *source = kn_source_taken(device, options->fallback, options->fallback_count);
-    if (source == NULL) {
-        other = find_other_device(device, options->fallback, options->fallback_count, &source);
-    }
-    if (source == NULL) {
-        other = find_other_device(device, sources, source_count, &source);
-    }
-    if (source == NULL) {
-        return NULL;
-    }
-    if (kn_build_program(other, source, &plain, NULL, &program, &why) != KILN_OK) {
-        kn_log_diag(KILN_LOG_WARN, "the fallback of a compile in the background", &why);
-        program = NULL;
-    }
-    kiln_diag_clear(&why);
-    return program;
-}
-
 /* --- the program ------------------------------------------------------------------------------ */
-
-typedef struct first_look {
-    kiln_key first_key;
-} first_look;
 
 static void take_first_key(void *user, const kn_build *build)
 {
-    first_look *look = (first_look *)user;
     if (build->stage_count > 0 && build->runs[0].bypass[0] == '\0') {
-        look->first_key = build->runs[0].key;
+        *(kiln_key *)user = build->runs[0].key;
     }
 }
 
@@ -169,7 +109,7 @@ static kn_background *create_background(kiln_device *device, const kiln_source *
 
 /* A program that stands for `fallback`, and posts the compile. Takes `fallback` on success. */
 static kiln_program *stand_in(kiln_device *device, const kiln_source *source,
-                              const kiln_build_options *options, const first_look *look,
+                              const kiln_build_options *options, const kiln_key *first_key,
                               kiln_program *fallback)
 {
     kn_thread_pool *pool = kn_runtime_thread_pool(device->runtime, NULL);
@@ -184,24 +124,23 @@ static kiln_program *stand_in(kiln_device *device, const kiln_source *source,
     atomic_init(&program->references, 1);
     program->device = device;
     program->background = background;
-    background->first_key = look->first_key;
+    background->first_key = *first_key;
     (void)atomic_fetch_add(&background->references, 1); /* the task's */
     kn_thread_pool_post(pool, &background->task, true);
     return program;
 }
 
 kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
-                                const kiln_source *sources, size_t source_count,
                                 const kiln_build_options *options, kiln_program **out_program,
                                 kiln_diag *diag)
 {
-    first_look look;
-    kn_build_extra extra = {.seen = take_first_key, .user = &look};
-    kiln_build_options glance = *options;
+    kiln_key first_key = {{0}};
+    kn_build_extra extra = {.seen = take_first_key, .user = &first_key};
+    kiln_build_options cached = *options;
+    kiln_program *fallback = NULL;
     kiln_diag own = KILN_DIAG_INIT;
-    memset(&look, 0, sizeof(look));
-    glance.cache_only = true;
-    kiln_status status = kn_build_program(device, source, &glance, &extra, out_program, &own);
+    cached.cache_only = true;
+    kiln_status status = kn_build_program(device, source, &cached, &extra, out_program, &own);
     if (status != KILN_MISS) {
         if (status != KILN_OK) {
             kn_diag_move(diag, &own);
@@ -210,9 +149,15 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
         return status;
     }
     kiln_diag_clear(&own);
-    kiln_program *fallback = build_fallback(device, sources, source_count, options);
+    const kiln_source *generic =
+        kn_source_taken(device, options->fallback, options->fallback_count);
+    if (generic != NULL &&
+        kn_build_program(device, generic, options, NULL, &fallback, &own) != KILN_OK) {
+        kn_log_diag(KILN_LOG_WARN, "the fallback of a compile in the background", &own);
+        kiln_diag_clear(&own);
+    }
     if (fallback != NULL) {
-        *out_program = stand_in(device, source, options, &look, fallback);
+        *out_program = stand_in(device, source, options, &first_key, fallback);
         if (*out_program != NULL) {
             return KILN_OK;
         }

@@ -13,8 +13,8 @@
 typedef struct kn_background {
     atomic_uint references;
     kiln_device *device;
-    kiln_program *fallback; /* perhaps of another device */
-    char *fallback_entry;   /* NULL: entries are called the same */
+    kiln_program *fallback;
+    char *fallback_entry; /* NULL: entries are called the same */
     _Atomic(kiln_program *) fast;
     kn_source_copy copy;
     kiln_key first_key;
@@ -27,10 +27,8 @@ typedef struct kn_background {
     kiln_diag diag;
 } kn_background;
 
-/* As kiln_program_build with that option; `source` is the one of `sources` that the device takes.
- */
+/* As kiln_program_build with that option. */
 kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
-                                const kiln_source *sources, size_t source_count,
                                 const kiln_build_options *options, kiln_program **out_program,
                                 kiln_diag *diag);
 void kn_background_release(kn_background *background);

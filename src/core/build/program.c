@@ -283,9 +283,8 @@ static kiln_status refuse_languages(const kiln_device *device, const kiln_source
     return KILN_E_UNSUPPORTED;
 }
 
-/* A build with a fallback that runs meanwhile. Sources and options are this library's structs. */
+/* A build with a fallback that runs meanwhile. Source and options are this library's structs. */
 static kiln_status build_in_background(kiln_device *device, const kiln_source *source,
-                                       const kiln_source *sources, size_t source_count,
                                        const kiln_build_options *options,
                                        kiln_program **out_program, kiln_diag *diag)
 {
@@ -296,8 +295,7 @@ static kiln_status build_in_background(kiln_device *device, const kiln_source *s
                                        options->fallback_count, &list, &copy, diag);
     if (status == KILN_OK) {
         later.fallback = (const kiln_source *)list;
-        status =
-            kn_background_build(device, source, sources, source_count, &later, out_program, diag);
+        status = kn_background_build(device, source, &later, out_program, diag);
     }
     free(copy);
     return status;
@@ -328,8 +326,7 @@ kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, 
         status = source != NULL ? KILN_OK : refuse_languages(device, sources, source_count, diag);
     }
     if (status == KILN_OK && options->background && !options->cache_only) {
-        status =
-            build_in_background(device, source, sources, source_count, options, out_program, diag);
+        status = build_in_background(device, source, options, out_program, diag);
     } else if (status == KILN_OK) {
         status = kn_build_program(device, source, options, NULL, out_program, diag);
     }

@@ -11,7 +11,6 @@
 #include "core/build/capture.h"
 #include "core/build/program.h"
 #include "core/launch/buffer.h"
-#include "core/launch/detour.h"
 #include "sized/sized.h"
 
 #define ARGS_ON_STACK 32
@@ -21,7 +20,6 @@ struct kiln_event {
     atomic_uint references;
     kiln_device *device;
     void *handle; /* NULL: it was done when the launch returned */
-    uint64_t ns;  /* of such a one: how long it took */
 };
 
 static const char *kind_name(kiln_arg_kind kind)
@@ -242,11 +240,11 @@ static kiln_status check_launch(const kiln_queue *queue, const kiln_program *pro
     return KILN_OK;
 }
 
-/* Puts the launch of a program of the queue's device in the queue; arguments are resolved into
- * `args`. */
-static kiln_status submit_here(kiln_queue *queue, kiln_program *program, const char *entry,
-                               const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
-                               kiln_diag *diag)
+/* Checks the launch against the device and the kernel, and puts it in the queue. Arguments are
+ * resolved into `args`. */
+static kiln_status submit_checked(kiln_queue *queue, kiln_program *program, const char *entry,
+                                  const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
+                                  kiln_diag *diag)
 {
     kiln_sys_launch sys = {.program = program->handle,
                            .entry = entry,
@@ -274,19 +272,14 @@ static kiln_status submit_here(kiln_queue *queue, kiln_program *program, const c
     return status;
 }
 
-/* The launch of whatever stands for the program now; elsewhere, it is done on return and leaves no
- * handle. */
+/* The launch of the program, or of the fallback that runs in its place. */
 static kiln_status submit_launch(kiln_queue *queue, kiln_program *program, const char *entry,
                                  const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
-                                 uint64_t *out_ns, kiln_diag *diag)
+                                 kiln_diag *diag)
 {
     kiln_program *now = kn_program_now(program);
     entry = kn_program_entry_now(program, now, entry);
-    *out_ns = 0;
-    if (now->device != queue->device) {
-        return kn_detour_launch(queue, now, entry, launch, out_ns, diag);
-    }
-    kiln_status status = submit_here(queue, now, entry, launch, args, out_handle, diag);
+    kiln_status status = submit_checked(queue, now, entry, launch, args, out_handle, diag);
     if (status == KILN_OK) {
         kn_capture_consider(now);
     }
@@ -297,12 +290,9 @@ kiln_status kn_launch_put(kiln_queue *queue, kiln_program *program, const char *
                           const kiln_launch *launch, kiln_sys_arg *room, void **out_handle,
                           kiln_diag *diag)
 {
-    uint64_t took = 0;
-    kiln_status status = check_launch(queue, program, entry, launch, diag);
-    if (status == KILN_OK) {
-        status = submit_launch(queue, program, entry, launch, room, out_handle, &took, diag);
-    }
-    return status;
+    const kiln_status status = check_launch(queue, program, entry, launch, diag);
+    return status == KILN_OK ? submit_launch(queue, program, entry, launch, room, out_handle, diag)
+                             : status;
 }
 
 kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const char *entry,
@@ -312,7 +302,6 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
     kiln_sys_arg *args = on_stack;
     kiln_event *event = NULL;
     kiln_launch room;
-    uint64_t took = 0;
     if (out_event != NULL) {
         *out_event = NULL;
     }
@@ -332,12 +321,11 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
         status = kn_no_memory(diag, entry);
     } else {
         status = submit_launch(queue, program, entry, launch, args,
-                               event != NULL ? &event->handle : NULL, &took, diag);
+                               event != NULL ? &event->handle : NULL, diag);
     }
     if (status == KILN_OK && event != NULL) {
         atomic_init(&event->references, 1);
         event->device = queue->device;
-        event->ns = took;
         *out_event = event;
         event = NULL;
     }
@@ -374,7 +362,7 @@ kiln_status kiln_event_wait(kiln_event *event, kiln_diag *diag)
 
 kiln_status kiln_event_elapsed(kiln_event *event, uint64_t *out_ns, kiln_diag *diag)
 {
-    *out_ns = event->ns;
+    *out_ns = 0;
     kiln_status status = kiln_event_wait(event, diag);
     if (status == KILN_OK && event->handle != NULL) {
         status = kn_hal_event_elapsed(&event->device->driver->in, event->device->handle,
