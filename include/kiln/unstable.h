@@ -18,7 +18,6 @@
 #include "kiln/unstable/remote.h"
 #include "kiln/unstable/settings.h"
 #include "kiln/unstable/tune.h"
-#include "kiln/unstable/unreachable.h"
 #include "kiln/unstable/warm.h"
 #include "kiln/unstable/watch.h"
 

@@ -30,7 +30,6 @@
 #define KN_SIZED_LAST_kiln_vulkan_device get_instance_proc_addr
 #define KN_SIZED_LAST_kiln_opengl_options user
 #define KN_SIZED_LAST_kiln_remote_module_ops drop
-#define KN_SIZED_LAST_kiln_unreachable_options user
 #define KN_SIZED_LAST_kiln_prune_options target
 #define KN_SIZED_LAST_kiln_prune_result temporaries_removed
 #define KN_SIZED_LAST_kiln_verify_result bytes

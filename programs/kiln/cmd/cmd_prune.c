@@ -1,17 +1,15 @@
-/* kiln prune: removes entries by age, size and target, and those that nothing here asks for. */
+/* kiln prune: removes entries by age, size and target. */
 #include <kiln/unstable/admin.h>
 
 #include "cli/chosen_target.h"
 #include "cli/removal.h"
 #include "cli/session.h"
-#include "cmd/prune_unreachable.h"
 
 typedef struct prune_options {
     session_options session;
     opt_number max_age;
     opt_number max_size;
     const char *target;
-    bool unreachable;
     bool dry_run;
 } prune_options;
 
@@ -21,30 +19,11 @@ static const opt_spec specs[] = {{"max-age", 0, OPT_DURATION, offsetof(prune_opt
                                   "BYTES", "then the least recently used beyond BYTES (2G)"},
                                  {"target", 't', OPT_TEXT, offsetof(prune_options, target), "NAME",
                                   "look at this target only; alone: remove all of it"},
-                                 {"unreachable", 0, OPT_FLAG, offsetof(prune_options, unreachable),
-                                  NULL,
-                                  "remove what was made for drivers and devices that are gone"},
                                  {"dry-run", 0, OPT_FLAG, offsetof(prune_options, dry_run), NULL,
                                   "only report what would be removed"},
                                  SESSION_CACHE_ROW(prune_options),
                                  SESSION_JSON_ROW(prune_options),
                                  OPT_END};
-
-/* What is asked for makes sense together. */
-static kiln_status check_prune_options(const prune_options *options, kiln_diag *diag)
-{
-    const bool bounds =
-        options->max_age.given || options->max_size.given || options->target != NULL;
-    if (options->unreachable && bounds) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "prune twice", "--unreachable",
-                             "it cannot be combined with --max-age, --max-size and --target");
-    }
-    return bounds || options->unreachable
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INVALID,
-                               "give --max-age, --max-size, --target or --unreachable", "",
-                               "no option says what to remove");
-}
 
 static exit_code run_prune(const cmd_context *context, void *fields, const opt_list *arguments)
 {
@@ -55,11 +34,10 @@ static exit_code run_prune(const cmd_context *context, void *fields, const opt_l
     kiln_prune_options prune = {
         .struct_size = sizeof(prune), .max_bytes = UINT64_MAX, .target = options->target};
     (void)arguments; /* takes none */
-    if (check_prune_options(options, &diag) != KILN_OK) {
+    if (!options->max_age.given && !options->max_size.given && options->target == NULL) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give --max-age, --max-size or --target", "",
+                            "no option says what to remove");
         return cmd_fail(context, &diag);
-    }
-    if (options->unreachable) {
-        return prune_unreachable(context, &options->session, options->dry_run);
     }
     if (options->max_age.given) {
         /* To the library 0 means any age; the user who says 0 means everything. */
@@ -95,16 +73,8 @@ const cli_command cmd_prune = {
     .name = "prune",
     .usage = "",
     .summary = "Removes entries by age, size or target",
-    .details =
-        "Programs that use the cache meanwhile are not disturbed: they compile again what\n"
-        "they still need.\n"
-        "\n"
-        "--unreachable asks the drivers of this machine what they are today, and removes what\n"
-        "was made for others by a stage that needs its device: OpenCL programs, Vulkan\n"
-        "pipelines, OpenGL programs, CUDA's own results from PTX. A backend that is not ready,\n"
-        "or a variable that chooses drivers or hides devices, leaves its entries alone. So\n"
-        "does every compiler: what it made does not say where it was. Not for a cache that\n"
-        "several machines or containers share. See kiln(1).",
+    .details = "Programs that use the cache meanwhile are not disturbed: they compile again what\n"
+               "they still need.",
     .options = specs,
     .options_size = sizeof(prune_options),
     .run = run_prune,

@@ -11,15 +11,12 @@ typedef struct report_options {
     session_options session;
     const char *html;
     opt_list metrics;
-    bool unreachable;
 } report_options;
 
 static const opt_spec specs[] = {
     {"html", 0, OPT_TEXT, offsetof(report_options, html), "FILE", "write the page to FILE"},
     {"metrics", 'm', OPT_LIST, offsetof(report_options, metrics), "FILE",
      "the page is about the caches whose OpenMetrics text FILE holds (more may follow)"},
-    {"unreachable", 0, OPT_FLAG, offsetof(report_options, unreachable), NULL,
-     "ask the drivers what was made for ones that are gone"},
     SESSION_CACHE_ROW(report_options),
     {"json", 0, OPT_FLAG, offsetof(report_options, session.json), NULL,
      "print the data of the page as JSON"},
@@ -56,39 +53,18 @@ static exit_code report_metrics(const cmd_context *context, const report_options
                              : cmd_fail(context, &diag);
 }
 
-static exit_code read_holdings(const cmd_context *context, const report_options *options,
-                               kiln_cache *cache, holdings *held)
-{
-    session_options session = options->session;
-    kiln_runtime *runtime = NULL;
-    kiln_diag diag = KILN_DIAG_INIT;
-    if (holdings_read(cache, context->pool, context->console, held, &diag) != KILN_OK) {
-        return cmd_fail_as(context, EXIT_CACHE, &diag);
-    }
-    if (!options->unreachable) {
-        return EXIT_FINE;
-    }
-    session.fresh_probe = true; /* what was remembered may have gone */
-    exit_code code = session_open_runtime(context, &session, cache, &runtime);
-    if (code == EXIT_FINE && holdings_ask(held, runtime, context->pool, &diag) != KILN_OK) {
-        code = cmd_fail_as(context, EXIT_CACHE, &diag);
-    }
-    session_close(NULL, runtime);
-    return code;
-}
-
 static exit_code report_cache(const cmd_context *context, const report_options *options)
 {
     kiln_cache *cache = NULL;
     holdings held;
+    kiln_diag diag = KILN_DIAG_INIT;
     exit_code code = session_open_disk(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }
-    code = read_holdings(context, options, cache, &held);
-    if (code == EXIT_FINE) {
-        code = finish_report(context, options, report_cache_json(&held));
-    }
+    code = holdings_read(cache, context->pool, context->console, &held, &diag) == KILN_OK
+               ? finish_report(context, options, report_cache_json(&held))
+               : cmd_fail_as(context, EXIT_CACHE, &diag);
     kiln_cache_destroy(cache);
     return code;
 }
@@ -135,21 +111,15 @@ static exit_code run_report(const cmd_context *context, void *fields, const opt_
                                                   : "--html and --json are two reports");
         return cmd_fail(context, &diag);
     }
-    if (recording != NULL && options->unreachable) {
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "leave it out", "--unreachable",
-                            "it is for a cache, not for a recording");
-        return cmd_fail(context, &diag);
-    }
     if (arguments->count > 0 && !fleet && recording == NULL) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID,
                             "name one recording, or write --metrics before files of metrics", "",
                             "unexpected argument \"%.100s\"", arguments->items[0]);
         return cmd_fail(context, &diag);
     }
-    if (fleet && (options->unreachable || options->session.cache_dir != NULL ||
-                  options->session.name_space != NULL)) {
+    if (fleet && (options->session.cache_dir != NULL || options->session.name_space != NULL)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "make two pages", "--metrics",
-                            "it cannot be combined with --cache-dir and --unreachable");
+                            "it cannot be combined with --cache-dir");
         return cmd_fail(context, &diag);
     }
     return fleet               ? report_metrics(context, options, arguments)

@@ -5,13 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kiln/unstable/unreachable.h>
 #include <kiln/unstable/warm.h>
 
 #include "cli/diag.h"
 #include "cli/entry_name.h"
-
-/* --- entries ---------------------------------------------------------------------------------- */
 
 typedef struct holding {
     cli_pool *pool;
@@ -99,50 +96,4 @@ kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, cli_console *consol
         status = bypasses_read(cache, pool, &out_holdings->bypasses, diag);
     }
     return status;
-}
-
-/* --- drivers ---------------------------------------------------------------------------------- */
-
-typedef struct asking {
-    holdings *held;
-    cli_pool *pool;
-    bool failed;
-} asking;
-
-enum { MOST_ALONE = 64 }; /* backends are fewer */
-
-static void note_unreachable(void *user, const kiln_unreachable *told)
-{
-    asking *a = user;
-    const char *why = told->entry != NULL
-                          ? pool_text(a->pool, told->why, strlen(told->why))
-                          : pool_format(a->pool, "%s: %s", told->backend, told->why);
-    a->failed = a->failed || why == NULL;
-    if (told->entry == NULL) {
-        if (a->held->left_alone_count < MOST_ALONE) {
-            a->held->left_alone[a->held->left_alone_count++] = why;
-        }
-        return;
-    }
-    for (size_t i = 0; i < a->held->count; i++) {
-        if (memcmp(&a->held->entries[i].key, &told->entry->key, sizeof(kiln_key)) == 0) {
-            a->held->entries[i].gone = why;
-            return;
-        }
-    }
-}
-
-kiln_status holdings_ask(holdings *held, kiln_runtime *runtime, cli_pool *pool, kiln_diag *diag)
-{
-    asking a = {held, pool, false};
-    kiln_prune_result result = {.struct_size = sizeof(result)};
-    const kiln_unreachable_options how = {
-        .struct_size = sizeof(how), .dry_run = true, .visit = note_unreachable, .user = &a};
-    held->left_alone = pool_array(pool, MOST_ALONE, sizeof(*held->left_alone));
-    if (held->left_alone == NULL) {
-        return diag_no_memory(diag, "asking the drivers");
-    }
-    kiln_status status = kiln_runtime_prune_unreachable(runtime, &how, &result, diag);
-    held->asked = status == KILN_OK;
-    return status == KILN_OK && a.failed ? diag_no_memory(diag, "asking the drivers") : status;
 }

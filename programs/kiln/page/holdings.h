@@ -18,8 +18,6 @@ typedef struct held_entry {
     uint64_t stored_size, compile_ns;
     int64_t created_ns, used_ns;
     uint64_t uses; /* by programs of a runtime; 0 where nothing is known */
-    const char
-        *gone; /* why no device of this machine asks for it; NULL: it was not asked, or one does */
 } held_entry;
 
 typedef struct holdings {
@@ -30,15 +28,10 @@ typedef struct holdings {
     uint64_t disk_bytes;
     uint64_t counters[KILN_COUNTERS];
     cli_bypasses bypasses;
-    bool asked;              /* the drivers were */
-    const char **left_alone; /* what the drivers could not be asked for, one line each */
-    size_t left_alone_count;
 } holdings;
 
 /* Reads all entries of `cache`, with a bar on the console. */
 kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, cli_console *console,
                           holdings *out_holdings, kiln_diag *diag);
-/* Asks the drivers of `runtime` and marks what none of them is. */
-kiln_status holdings_ask(holdings *held, kiln_runtime *runtime, cli_pool *pool, kiln_diag *diag);
 
 #endif

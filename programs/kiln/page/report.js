@@ -260,15 +260,6 @@ function showStale(report) {
     "compiler or driver has another key.");
   paragraph(`Not used for ${STALE_DAYS} days: ${count(old.length)} of ${count(report.entries.length)}, `,
     `${bytes(old.reduce((sum, entry) => sum + entry.stored_bytes, 0))}. `, code("kiln prune --max-age 30d"), " removes them.");
-  if (!report.drivers_asked) {
-    faint("Not checked: entries for drivers and devices that are gone. ", code("kiln report --unreachable"), " asks the drivers.");
-  } else {
-    const gone = report.entries.filter(entry => entry.unreachable !== null);
-    paragraph(`For a driver or device that is gone: ${count(gone.length)}. `, code("kiln prune --unreachable"), " removes them.");
-    if (gone.length) table([["program", false], ["target", false], ["size", true], ["reason", false], ["key", false]],
-      gone.map(entry => [entry.name, entry.target, sized(entry.stored_bytes), entry.unreachable, keyCell(entry.key)]));
-    for (const line of report.drivers_not_asked) faint(`Not asked: ${line}`);
-  }
   if (report.unreadable > 0) paragraph(`Entries that could not be read: ${count(report.unreadable)}. `, code("kiln verify"), " says why.");
 }
 

@@ -39,11 +39,6 @@ static json_t *texts_json(void)
     return object;
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text != NULL ? out_json_text(text) : json_null();
-}
-
 static json_t *key_json(const kiln_key *key)
 {
     char text[KILN_KEY_TEXT_SIZE];
@@ -66,7 +61,6 @@ static json_t *entry_json(const held_entry *entry)
     out_json_set(&row, "stored_bytes", out_json_u64(entry->stored_size));
     out_json_set(&row, "created_ns", json_integer(entry->created_ns));
     out_json_set(&row, "used_ns", json_integer(entry->used_ns));
-    out_json_set(&row, "unreachable", text_or_null(entry->gone));
     return row;
 }
 
@@ -75,7 +69,6 @@ json_t *report_cache_json(const holdings *held)
     json_t *root = make_report("cache");
     json_t *entries = json_array();
     json_t *bypasses = json_array();
-    json_t *not_asked = json_array();
     for (size_t i = 0; i < held->count; i++) {
         out_json_append(&entries, entry_json(&held->entries[i]));
     }
@@ -88,17 +81,12 @@ json_t *report_cache_json(const holdings *held)
         out_json_set(&row, "compile_ms", out_json_ms(one->time_ns));
         out_json_append(&bypasses, row);
     }
-    for (size_t i = 0; i < held->left_alone_count; i++) {
-        out_json_append(&not_asked, text_or_null(held->left_alone[i]));
-    }
     out_json_set(&root, "root", out_json_text(held->root));
     out_json_set(&root, "bytes", out_json_u64(held->disk_bytes));
     out_json_set(&root, "unreadable", out_json_u64(held->unreadable));
     out_json_set(&root, "counters", counters_json(held->counters));
     out_json_set(&root, "counter_texts", texts_json());
     out_json_set(&root, "bypasses", bypasses);
-    out_json_set(&root, "drivers_asked", json_boolean(held->asked));
-    out_json_set(&root, "drivers_not_asked", not_asked);
     out_json_set(&root, "entries", entries);
     return root;
 }

@@ -275,47 +275,6 @@ static void take_variable(void *user, const char *variable)
     }
 }
 
-/* What most sessions have, and what leads to compilers alone. */
-static const char *const harmless_variables[] = {"HOME",         "DISPLAY",      "WAYLAND_DISPLAY",
-                                                 "XDG_*",        "CUDA_HOME",    "CUDA_PATH*",
-                                                 "CUDA_VERSION", "KILN_LIBEXEC", NULL};
-/* Where Vulkan's loader looks for drivers. */
-static const char *const dir_variables[] = {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS",
-                                            NULL};
-
-typedef struct hiding {
-    const char *const *names;
-    char *variable;
-    size_t size;
-    bool found;
-} hiding;
-
-static void look_whether_it_hides(void *user, const char *variable)
-{
-    hiding *h = (hiding *)user;
-    const bool decides = is_named(variable, h->names) && !is_named(variable, ignored_variables);
-    const bool harmless =
-        is_named(variable, harmless_variables) && !is_named(variable, dir_variables);
-    if (!h->found && (is_named(variable, common_variables) || (decides && !harmless))) {
-        h->found = true;
-        kn_text_putf(h->variable, h->size, "%.*s", (int)strcspn(variable, "="), variable);
-    }
-}
-
-bool kn_surroundings_hiding(const kiln_probe_basis *basis, char *variable, size_t size)
-{
-    hiding h = {.names = basis->variables, .variable = variable, .size = size};
-    kn_env_each(look_whether_it_hides, &h);
-    /* The system's own drivers are found through it, unless it leaves them out. */
-    const char *shared = kn_env_get("XDG_DATA_DIRS");
-    if (!h.found && shared != NULL && shared[0] != '\0' && strstr(shared, "/usr/share") == NULL &&
-        is_named("XDG_DATA_DIRS", basis->variables)) {
-        h.found = true;
-        kn_text_putf(variable, size, "XDG_DATA_DIRS");
-    }
-    return h.found;
-}
-
 static void add_variables(kn_strbuf *out, const char *const *names)
 {
     gathering g = {.names = names};

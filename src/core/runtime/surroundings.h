@@ -16,8 +16,4 @@ void kn_surroundings_add_file(kn_strbuf *out, const char *path);
  * nothing changed. The caller asks kn_strbuf_ok. */
 void kn_surroundings_describe(kn_strbuf *out, const kiln_probe_basis *basis);
 
-/* True if an environment variable is set that chooses among drivers or hides devices, so that
- * another process may find others: its name is put into `variable`. */
-bool kn_surroundings_hiding(const kiln_probe_basis *basis, char *variable, size_t size);
-
 #endif

@@ -132,9 +132,6 @@ bool kn_cache_root_stands(const kiln_cache *cache);
 const char *kn_cache_disk_root(const kiln_cache *cache);
 /* KILN_E_UNAVAILABLE without a disk tier; KILN_E_UNSUPPORTED where it is only read. */
 kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag);
-/* Drops an entry from memory and disk, which there is, but from no remote. KILN_MISS (no diag) if
- * it is pinned or not there, KILN_E_IO. */
-kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag);
 
 /* Around a driver's look at the bytes of an entry, from whichever tier: if the process does not
  * live to see its end, and the next one that tries neither, the entry is barred

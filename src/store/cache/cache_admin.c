@@ -117,16 +117,3 @@ kiln_status kiln_cache_verify(kiln_cache *cache, bool remove, kiln_verify_result
     }
     return status;
 }
-
-kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)
-{
-    if (kn_disk_is_pinned(cache->disk, key)) {
-        return KILN_MISS;
-    }
-    if (cache->stack.memory != NULL) {
-        (void)kn_mem_remove(cache->stack.memory, key); /* it need not be there */
-    }
-    kiln_status status = kn_disk_ops.remove(cache->disk, key, diag);
-    kn_stats_add(cache->stats, KN_COUNT_evicted, status == KILN_OK);
-    return status;
-}

@@ -11,7 +11,6 @@
 #include <kiln/unstable/executor.h>
 #include <kiln/unstable/pack.h>
 #include <kiln/unstable/tune.h>
-#include <kiln/unstable/unreachable.h>
 #include <kiln/unstable/warm.h>
 #include <kiln/vulkan.h>
 
@@ -47,7 +46,6 @@
     X(kiln_vulkan_device, 40, 40)                                                                  \
     X(kiln_opengl_options, 48, 48)                                                                 \
     X(kiln_remote_module_ops, 112, 112)                                                            \
-    X(kiln_unreachable_options, 32, 32)                                                            \
     X(kiln_prune_options, 32, 32)                                                                  \
     X(kiln_prune_result, 48, 48)                                                                   \
     X(kiln_verify_result, 32, 32)                                                                  \
