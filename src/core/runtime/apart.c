@@ -1,5 +1,6 @@
 /* Directories of copied registrations, and the loader's variable over the call that makes it read
- * them. A loader reads its list once a process. */
+ * them. A loader reads its list once a process. One that does not read its variable (Windows has a
+ * registry) crashes with an empty directory as well, so that no driver of it is blamed. */
 #include "core/runtime/apart.h"
 
 #include <inttypes.h>
@@ -15,56 +16,26 @@
 #include "sys/random.h"
 #include "sys/thread.h"
 
+#define BACKEND "opencl"
+#define REGISTERED "/etc/OpenCL/vendors"
+#define LIBRARY "libOpenCL."
 #define REGISTRATION_MAX ((size_t)65536)
-
-/* A loader that does not read its variable (Windows has a registry) crashes with an empty directory
- * as well, so that no driver of it is blamed. */
-typedef struct loader {
-    const char *backend;
-    const char *const *variables; /* the one that is set here, and one that it replaces */
-    const char *dir, *end, *library;
-} loader;
-static const char *const opencl_variables[] = {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"};
-static const loader loaders[] = {
-    {"opencl", opencl_variables, "/etc/OpenCL/vendors", ".icd", "libOpenCL."},
-    {NULL, NULL, NULL, NULL, NULL}};
-
-static const loader *find_loader(const char *backend)
-{
-    for (const loader *l = loaders; l->backend != NULL; l++) {
-        if (strcmp(l->backend, backend) == 0) {
-            return l;
-        }
-    }
-    return NULL;
-}
-
-static const char *value_or_null(const char *name)
-{
-    const char *value = kn_env_get(name);
-    return value != NULL && value[0] != '\0' ? value : NULL;
-}
 
 bool kn_apart_init(kn_apart *apart, const char *backend)
 {
     kn_file_facts facts;
-    const loader *l = find_loader(backend);
+    const char *from = kn_env_get(KN_APART_VARIABLE);
+    const char *replaced = kn_env_get("OPENCL_VENDOR_PATH");
+    const bool named = from != NULL && from[0] != '\0';
     memset(apart, 0, sizeof(*apart));
-    if (l == NULL) {
+    if (strcmp(backend, BACKEND) != 0 || (!named && replaced != NULL && replaced[0] != '\0')) {
         return false;
     }
-    const char *from = value_or_null(l->variables[0]);
-    if (from == NULL && value_or_null(l->variables[1]) != NULL) {
-        return false;
-    }
-    from = from != NULL ? from : l->dir;
+    from = named ? from : REGISTERED;
     /* A file may be named as well: then there is nothing to take apart. */
-    if (kn_file_stat(from, true, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_DIR) {
-        return false;
+    if (kn_file_stat(from, true, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_DIR) {
+        apart->from = kn_text_copy(from);
     }
-    apart->variable = l->variables[0];
-    apart->end = l->end;
-    apart->from = kn_text_copy(from);
     return apart->from != NULL;
 }
 
@@ -111,17 +82,18 @@ static bool make_dir(kn_apart *apart)
     return true;
 }
 
-static bool copy_file(const char *from, const char *to)
+/* What cannot be read, the loader could not read either. */
+static void copy_file(const char *from, const char *to)
 {
     void *data = NULL;
     size_t size = 0;
     kn_file *file = NULL;
-    bool good = kn_file_read(from, REGISTRATION_MAX, false, &data, &size, NULL, NULL) == KILN_OK &&
-                kn_file_open(to, true, &file, NULL) == KILN_OK;
-    good = good && kn_file_write_at(file, 0, data, size) == KILN_OK;
+    if (kn_file_read(from, REGISTRATION_MAX, false, &data, &size, NULL, NULL) == KILN_OK &&
+        kn_file_open(to, true, &file, NULL) == KILN_OK) {
+        (void)kn_file_write_at(file, 0, data, size);
+    }
     kn_file_close(file);
     free(data);
-    return good;
 }
 
 typedef struct filling {
@@ -132,16 +104,15 @@ typedef struct filling {
 static kiln_status copy_registration(void *user, const char *name)
 {
     const filling *f = (const filling *)user;
-    if (!kn_text_ends(name, f->apart->end) || (f->only != NULL && strcmp(name, f->only) != 0) ||
+    if (!kn_text_ends(name, KN_APART_END) || (f->only != NULL && strcmp(name, f->only) != 0) ||
         kn_apart_is_left_out(f->left_out, name)) {
         return KILN_OK;
     }
     char *from = kn_path_join(f->apart->from, name);
     char *to = kn_path_join(f->apart->dir, name);
-    /* What cannot be read, the loader could not read either. */
     const bool whole = from != NULL && to != NULL;
     if (whole) {
-        (void)copy_file(from, to);
+        copy_file(from, to);
     }
     free(to);
     free(from);
@@ -195,60 +166,52 @@ void kn_apart_describe(const char *left_out, char *text, size_t size)
 static struct {
     kn_mutex lock;
     char left_out[KN_LEFT_OUT_SIZE];
-    bool looked[sizeof(loaders) / sizeof(loaders[0])],
-        preloaded[sizeof(loaders) / sizeof(loaders[0])];
+    bool looked, preloaded;
 } opened = {.lock = KN_MUTEX_INIT};
-
-typedef struct mapped_search {
-    const char *prefix;
-    bool found;
-} mapped_search;
 
 static void match_module(void *user, const char *path, const char *build_id)
 {
-    mapped_search *search = (mapped_search *)user;
+    bool *found = (bool *)user;
     (void)build_id;
-    search->found = search->found || kn_text_starts(kn_path_name(path), search->prefix);
+    *found = *found || kn_text_starts(kn_path_name(path), LIBRARY);
 }
 
 /* True also where it is unknown. */
-static bool may_have_read(const loader *l)
+static bool may_have_read(void)
 {
-    mapped_search search = {.prefix = l->library};
-    return !kn_module_each(match_module, &search) || search.found;
+    bool found = false;
+    return !kn_module_each(match_module, &found) || found;
 }
 
 bool kn_apart_is_preloaded(const char *backend)
 {
-    const loader *l = find_loader(backend);
-    if (l == NULL) {
+    if (strcmp(backend, BACKEND) != 0) {
         return false;
     }
-    const size_t n = (size_t)(l - loaders);
     kn_mutex_lock(&opened.lock);
-    if (!opened.looked[n]) {
-        opened.looked[n] = true;
-        opened.preloaded[n] = may_have_read(l);
+    if (!opened.looked) {
+        opened.looked = true;
+        opened.preloaded = may_have_read();
     }
-    const bool preloaded = opened.preloaded[n];
+    const bool preloaded = opened.preloaded;
     kn_mutex_unlock(&opened.lock);
     return preloaded;
 }
 
-static bool call_with_dir(const loader *l, const kn_apart *apart, kn_apart_open *open, void *user)
+static bool call_with_dir(const kn_apart *apart, kn_apart_open *open, void *user)
 {
-    const char *now = kn_env_get(l->variables[0]);
+    const char *now = kn_env_get(KN_APART_VARIABLE);
     char *before = now != NULL ? kn_text_copy(now) : NULL;
     const bool copied = now == NULL || before != NULL;
-    const bool set = copied && kn_env_set(l->variables[0], apart->dir);
-    now = kn_env_get(l->variables[0]);
+    const bool set = copied && kn_env_set(KN_APART_VARIABLE, apart->dir);
+    now = kn_env_get(KN_APART_VARIABLE);
     /* A program with another user's rights does not read it. */
     const bool heard = set && now != NULL && strcmp(now, apart->dir) == 0;
     if (heard) {
         open(user);
     }
     if (set) {
-        (void)kn_env_set(l->variables[0], before);
+        (void)kn_env_set(KN_APART_VARIABLE, before);
     }
     free(before);
     return heard;
@@ -257,18 +220,17 @@ static bool call_with_dir(const loader *l, const kn_apart *apart, kn_apart_open 
 bool kn_apart_call(const char *backend, const char *left_out, kn_apart_open *open, void *user)
 {
     kn_apart apart;
-    const loader *l = find_loader(backend);
     bool called = false;
-    if (l == NULL) {
+    if (strcmp(backend, BACKEND) != 0) {
         return false;
     }
     kn_mutex_lock(&opened.lock);
     if (strcmp(opened.left_out, left_out) == 0) {
         open(user); /* the loader has that list already */
         called = true;
-    } else if (!may_have_read(l)) {
-        const bool ready = kn_apart_init(&apart, backend) && kn_apart_fill(&apart, NULL, left_out);
-        called = ready && call_with_dir(l, &apart, open, user);
+    } else if (!may_have_read()) {
+        called = kn_apart_init(&apart, backend) && kn_apart_fill(&apart, NULL, left_out) &&
+                 call_with_dir(&apart, open, user);
         if (called) {
             kn_text_put(opened.left_out, sizeof(opened.left_out), left_out);
         }

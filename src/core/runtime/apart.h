@@ -1,5 +1,5 @@
-/* Drivers behind one loader (OpenCL's ICDs), one at a time: a directory with the registrations of
- * some of them, which the loader's variable is pointed at, in a child or in this process. */
+/* OpenCL's drivers (ICDs) lie behind one loader. A bad one is kept from it by a directory with the
+ * registrations of the others, which the loader's variable names, in a child or in this process. */
 #ifndef KILN_CORE_APART_H
 #define KILN_CORE_APART_H
 
@@ -8,17 +8,18 @@
 
 #include "kiln/sys/backend.h"
 
+#define KN_APART_VARIABLE "OCL_ICD_VENDORS"
+#define KN_APART_END ".icd" /* of a registration's name */
+
 /* Names of registrations that are left out: "/bad.icd/worse.icd/", "" for none. */
 #define KN_LEFT_OUT_SIZE 512
 
 typedef struct kn_apart {
-    const char *variable; /* of the loader */
-    const char *end;      /* of a registration's name */
-    char *from;           /* where they are registered */
-    char *dir;            /* the directory with copies of some, or NULL */
+    char *from; /* where they are registered */
+    char *dir;  /* the directory with copies of some, or NULL */
 } kn_apart;
 
-/* False where the loader of this backend cannot be given a directory, or looks elsewhere. */
+/* False for another backend than OpenCL, and where its loader looks elsewhere. */
 bool kn_apart_init(kn_apart *apart, const char *backend);
 void kn_apart_deinit(kn_apart *apart);
 

@@ -19,31 +19,38 @@
 #define NS_PER_MS 1000000ull
 #define MOST_LIMITS 4u /* no more of them are spent on finding the one that hangs */
 
-static void take_field(kiln_probe_report *report, const char *name, const char *value, bool *whole)
+static const char asking[] = "probing in a child process";
+
+/* --- what a child says ------------------------------------------------------------------------ */
+
+/* True for an outcome. */
+static bool take_field(kiln_probe_report *report, const char *name, const char *value)
 {
+    const struct {
+        const char *name;
+        char *field;
+        size_t size;
+    } texts[] = {{"backend", report->backend, sizeof(report->backend)},
+                 {"library", report->library, sizeof(report->library)},
+                 {"version", report->version, sizeof(report->version)},
+                 {"why", report->why, sizeof(report->why)},
+                 {"fix", report->fix, sizeof(report->fix)}};
     uint64_t number = 0;
-    if (strcmp(name, "outcome") == 0) {
-        for (int i = KILN_PROBE_READY; i <= KILN_PROBE_SKIPPED; i++) {
-            if (strcmp(kiln_probe_outcome_name((kiln_probe_outcome)i), value) == 0) {
-                report->outcome = (kiln_probe_outcome)i;
-                *whole = true;
-            }
+    for (int i = KILN_PROBE_READY; strcmp(name, "outcome") == 0 && i <= KILN_PROBE_SKIPPED; i++) {
+        if (strcmp(kiln_probe_outcome_name((kiln_probe_outcome)i), value) == 0) {
+            report->outcome = (kiln_probe_outcome)i;
+            return true;
         }
-    } else if (strcmp(name, "backend") == 0) {
-        kn_text_put(report->backend, sizeof(report->backend), value);
-    } else if (strcmp(name, "library") == 0) {
-        kn_text_put(report->library, sizeof(report->library), value);
-    } else if (strcmp(name, "version") == 0) {
-        kn_text_put(report->version, sizeof(report->version), value);
-    } else if (strcmp(name, "why") == 0) {
-        kn_text_put(report->why, sizeof(report->why), value);
-    } else if (strcmp(name, "fix") == 0) {
-        kn_text_put(report->fix, sizeof(report->fix), value);
-    } else if (strcmp(name, "devices") == 0 && kn_text_to_u64(value, &number)) {
-        report->device_count = (uint32_t)number;
-    } else if (strcmp(name, "ns") == 0 && kn_text_to_u64(value, &number)) {
-        report->probe_ns = number;
     }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (strcmp(name, texts[i].name) == 0) {
+            kn_text_put(texts[i].field, texts[i].size, value);
+        }
+    }
+    if (strcmp(name, "devices") == 0 && kn_text_to_u64(value, &number)) {
+        report->device_count = (uint32_t)number;
+    }
+    return false;
 }
 
 bool kn_isolate_parse(const char *text, kiln_probe_report *out_report)
@@ -52,18 +59,15 @@ bool kn_isolate_parse(const char *text, kiln_probe_report *out_report)
     bool ended = false;
     memset(out_report, 0, sizeof(*out_report));
     while (text != NULL && *text != '\0') {
-        size_t length = strcspn(text, "\n");
         char line[1024];
-        if (length < sizeof(line)) {
-            memcpy(line, text, length);
-            line[length] = '\0';
-            char *equals = strchr(line, '=');
-            if (equals != NULL) {
-                *equals = '\0';
-                take_field(out_report, line, equals + 1, &outcome);
-            }
-            ended = ended || strcmp(line, "end") == 0;
+        const size_t length = strcspn(text, "\n");
+        kn_text_putf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : 0), text);
+        char *equals = strchr(line, '=');
+        if (equals != NULL) {
+            *equals = '\0';
+            outcome = take_field(out_report, line, equals + 1) || outcome;
         }
+        ended = ended || strcmp(line, "end") == 0;
         text += length + (text[length] == '\n');
     }
     return outcome && ended;
@@ -72,25 +76,25 @@ bool kn_isolate_parse(const char *text, kiln_probe_report *out_report)
 bool kn_isolate_is_unknown(const char *text)
 {
     static const char word[] = "unknown\nend\n";
-    const size_t length = text != NULL ? strlen(text) : 0;
-    const size_t at = length >= sizeof(word) - 1 ? length - (sizeof(word) - 1) : length;
-    return at < length && strcmp(text + at, word) == 0 && (at == 0 || text[at - 1] == '\n');
+    return text != NULL && kn_text_ends(text, word) &&
+           (strcmp(text, word) == 0 || text[strlen(text) - sizeof(word)] == '\n');
 }
 
-/* Its first line comes before anything of a driver's. */
-static bool has_begun(const char *text)
+/* What Windows' C library makes of a line's end becomes one again. */
+static void join_line_ends(char *text)
 {
-    return kn_text_starts(text != NULL ? text : "", "probing");
+    char *to = text;
+    for (const char *from = text; from != NULL && *from != '\0'; from++) {
+        if (from[0] != '\r' || from[1] != '\n') {
+            *to++ = *from;
+        }
+    }
+    if (to != NULL) {
+        *to = '\0';
+    }
 }
 
-static kiln_status fail_start(const char *helper, const kn_process_result *result, kiln_diag *diag)
-{
-    const char *said = result->err != NULL ? result->err : "";
-    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install kiln whole, for this machine",
-                         "probing in a child process", "%s did not start (exit code %d)%s%.*s",
-                         helper, result->exit_code, said[0] != '\0' ? ": " : "",
-                         (int)strcspn(said, "\n"), said);
-}
+/* --- one child -------------------------------------------------------------------------------- */
 
 static void report_ending(const char *backend, const kn_process_result *result, uint32_t limit_ms,
                           kiln_probe_report *report)
@@ -112,71 +116,63 @@ static void report_ending(const char *backend, const kn_process_result *result, 
     }
 }
 
-/* What Windows' C library makes of a line's end becomes one again. */
-static void join_line_ends(char *text)
+/* The report of a child that has ended, however it did. */
+static kiln_status read_result(const char *backend, const char *helper, uint32_t limit_ms,
+                               kn_process_result *result, kiln_probe_report *out_report,
+                               kiln_diag *diag)
 {
-    char *to = text;
-    for (const char *from = text; from != NULL && *from != '\0'; from++) {
-        if (from[0] != '\r' || from[1] != '\n') {
-            *to++ = *from;
-        }
+    join_line_ends(result->out);
+    if (kn_isolate_is_unknown(result->out)) {
+        /* Registered by this program: a child cannot know it. The exit code alone does not say so:
+         * a driver may end its process with any. */
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, asking,
+                             "only this process has the backend %s", backend);
     }
-    if (to != NULL) {
-        *to = '\0';
+    if (result->exit_code == 0 && kn_isolate_parse(result->out, out_report)) {
+        return KILN_OK;
     }
+    /* Its first line comes before anything of a driver's. */
+    if (!result->timed_out && !kn_text_starts(result->out != NULL ? result->out : "", "probing")) {
+        const char *said = result->err != NULL ? result->err : "";
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install kiln whole, for this machine",
+                             asking, "%s did not start (exit code %d)%s%.*s", helper,
+                             result->exit_code, said[0] != '\0' ? ": " : "",
+                             (int)strcspn(said, "\n"), said);
+    }
+    report_ending(backend, result, limit_ms, out_report);
+    return KILN_OK;
 }
 
-/* One child. `variable` is one more for it, "NAME=value", or NULL. */
+/* `variable` is one more for the child, "NAME=value", or NULL. */
 static kiln_status probe_in_child(const char *backend, const char *backend_path, uint32_t limit_ms,
                                   const char *variable, kiln_probe_report *out_report,
                                   kiln_diag *diag)
 {
-    kiln_status status = KILN_E_UNAVAILABLE;
     kn_process_result result;
     kn_strbuf path;
     memset(out_report, 0, sizeof(*out_report));
     memset(&result, 0, sizeof(result));
-    kn_strbuf_init(&path, 0);
     char *helper = kn_paths_helper("kiln-probe");
     if (helper == NULL) {
-        (void)kiln_diag_set(diag, status, "set KILN_LIBEXEC to its directory",
-                            "probing in a child process", "the program kiln-probe is not found");
-        goto cleanup;
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_LIBEXEC to its directory", asking,
+                             "the program kiln-probe is not found");
     }
+    kn_strbuf_init(&path, 0);
     kn_strbuf_printf(&path, "KILN_BACKEND_PATH=%s", backend_path != NULL ? backend_path : "");
-    if (!kn_strbuf_ok(&path)) {
-        status = kn_no_memory(diag, "probing in a child process");
-        goto cleanup;
-    }
     const char *argv[] = {helper, backend, NULL};
-    const char *environment[3] = {NULL};
-    size_t count = 0;
-    if (variable != NULL) {
-        environment[count++] = variable;
-    }
+    const char *environment[3] = {variable};
     if (backend_path != NULL) {
-        environment[count] = kn_strbuf_text(&path);
+        environment[variable != NULL] = kn_strbuf_text(&path);
     }
-    kn_process_request request = {
+    const kn_process_request request = {
         .argv = argv, .environment = environment, .limit_ns = limit_ms * NS_PER_MS};
-    uint64_t start = kn_clock_now();
-    status = kn_process_run(&request, &result, diag);
-    join_line_ends(result.out);
-    if (status == KILN_OK && kn_isolate_is_unknown(result.out)) {
-        /* Registered by this program: a child cannot know it. The exit code alone does not say so:
-         * a driver may end its process with any. */
-        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "probing in a child process",
-                               "only this process has the backend %s", backend);
-    } else if (status == KILN_OK) {
-        const bool whole = result.exit_code == 0 && kn_isolate_parse(result.out, out_report);
-        if (!whole && !result.timed_out && !has_begun(result.out)) {
-            status = fail_start(helper, &result, diag);
-        } else if (!whole) {
-            report_ending(backend, &result, limit_ms, out_report);
-        }
+    const uint64_t start = kn_clock_now();
+    kiln_status status =
+        kn_strbuf_ok(&path) ? kn_process_run(&request, &result, diag) : kn_no_memory(diag, asking);
+    if (status == KILN_OK) {
+        status = read_result(backend, helper, limit_ms, &result, out_report, diag);
         out_report->probe_ns = kn_clock_now() - start;
     }
-cleanup:
     kn_process_result_deinit(&result);
     kn_strbuf_deinit(&path);
     free(helper);
@@ -204,17 +200,18 @@ static kiln_status probe_some(parting *p, const char *only, const char *left_out
                               kiln_probe_report *out_report)
 {
     kn_strbuf variable;
-    kiln_status status = KILN_E_IO;
-    kn_strbuf_init(&variable, 0);
     if (kn_clock_now() > p->deadline_ns) {
-        status = KILN_E_TIMEOUT;
-    } else if (kn_apart_fill(&p->apart, only, left_out)) {
-        kn_strbuf_printf(&variable, "%s=%s", p->apart.variable, p->apart.dir);
-        status = kn_strbuf_ok(&variable)
-                     ? probe_in_child(p->backend, p->backend_path, p->limit_ms,
-                                      kn_strbuf_text(&variable), out_report, NULL)
-                     : KILN_E_NOMEM;
+        return KILN_E_TIMEOUT;
     }
+    if (!kn_apart_fill(&p->apart, only, left_out)) {
+        return KILN_E_IO;
+    }
+    kn_strbuf_init(&variable, 0);
+    kn_strbuf_printf(&variable, KN_APART_VARIABLE "=%s", p->apart.dir);
+    kiln_status status = kn_strbuf_ok(&variable)
+                             ? probe_in_child(p->backend, p->backend_path, p->limit_ms,
+                                              kn_strbuf_text(&variable), out_report, NULL)
+                             : KILN_E_NOMEM;
     kn_strbuf_deinit(&variable);
     return status;
 }
@@ -223,16 +220,16 @@ static kiln_status probe_one(void *user, const char *name)
 {
     parting *p = (parting *)user;
     kiln_probe_report report;
-    if (!kn_text_ends(name, p->apart.end)) {
+    if (!kn_text_ends(name, KN_APART_END)) {
         return KILN_OK;
     }
-    kiln_status status = probe_some(p, name, "", &report);
-    if (status == KILN_OK && took_its_process(&report)) {
-        kn_strbuf_printf(&p->why, "%s%s: %s", p->why.length > 0 ? "; " : "", name,
-                         kiln_probe_outcome_name(report.outcome));
-        status = kn_apart_leave_out(p->left_out, name) ? KILN_OK : KILN_E_UNSUPPORTED;
+    const kiln_status status = probe_some(p, name, "", &report);
+    if (status != KILN_OK || !took_its_process(&report)) {
+        return status;
     }
-    return status;
+    kn_strbuf_printf(&p->why, "%s%s: %s", p->why.length > 0 ? "; " : "", name,
+                     kiln_probe_outcome_name(report.outcome));
+    return kn_apart_leave_out(p->left_out, name) ? KILN_OK : KILN_E_UNSUPPORTED;
 }
 
 /* The whole list took its child: which registration does so by itself, and what do the others give?
@@ -259,18 +256,12 @@ static bool part_drivers(parting *p, kiln_probe_report *report)
     return goes_on;
 }
 
-uint64_t kn_isolate_longest_ns(uint32_t limit_ms)
-{
-    const uint64_t limit_ns = (limit_ms != 0 ? limit_ms : DEFAULT_LIMIT_MS) * NS_PER_MS;
-    /* The first child, those that find the bad driver, and what killing the last one takes. */
-    return (2 + MOST_LIMITS) * limit_ns;
-}
-
 kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint32_t limit_ms,
                              kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE],
                              kiln_diag *diag)
 {
     parting p = {.backend = backend, .backend_path = backend_path, .left_out = left_out};
+    const uint64_t start = kn_clock_now();
     p.limit_ms = limit_ms != 0 ? limit_ms : DEFAULT_LIMIT_MS;
     left_out[0] = '\0';
     kiln_status status = probe_in_child(backend, backend_path, p.limit_ms, NULL, out_report, diag);
@@ -279,12 +270,10 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
     }
     kn_strbuf_init(&p.why, sizeof(out_report->why));
     p.deadline_ns = kn_clock_now() + MOST_LIMITS * p.limit_ms * NS_PER_MS;
-    const uint64_t probe_ns = out_report->probe_ns;
-    const uint64_t start = kn_clock_now();
     if (!part_drivers(&p, out_report)) {
         left_out[0] = '\0';
     }
-    out_report->probe_ns = probe_ns + (kn_clock_now() - start);
+    out_report->probe_ns = kn_clock_now() - start;
     kn_strbuf_deinit(&p.why);
     kn_apart_deinit(&p.apart);
     return status;

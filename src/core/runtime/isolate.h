@@ -15,9 +15,6 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
                              kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE],
                              kiln_diag *diag);
 
-/* As long as kn_isolate_probe may take with this limit (0: the default one). */
-uint64_t kn_isolate_longest_ns(uint32_t limit_ms);
-
 /* Reads what kiln-probe prints: one "name=value" a line. False if that is not a whole report. */
 bool kn_isolate_parse(const char *text, kiln_probe_report *out_report);
 /* Whether kiln-probe says that it has no backend of that name. */

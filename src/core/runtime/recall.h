@@ -35,21 +35,8 @@ void kn_recall_forget(const kiln_cache *cache, const kiln_backend *backend);
 /* True if there is a place to remember things in. */
 bool kn_recall_works(const kiln_cache *cache, const kiln_backend *backend);
 
-/* --- provisional probe results --------------------------------------------------------------- */
-
-/* What kiln-probe has just said of a backend that nobody has opened yet: for processes that would
- * ask a child of their own at the same time. It is not remembered: half a minute later nobody takes
- * it, and the record of a process that has opened the driver takes its place. */
-
-/* The surroundings as they are now; false when out of memory. */
+/* The digest of this kiln, the backend, and its surroundings as they are now; false when out of
+ * memory. */
 bool kn_recall_key(const kiln_backend *backend, uint8_t out_key[KN_DIGEST_SIZE]);
-void kn_recall_put_result(const kiln_cache *cache, const kiln_backend *backend,
-                          const uint8_t key[KN_DIGEST_SIZE], const kiln_probe_report *report,
-                          const char left_out[KN_LEFT_OUT_SIZE]);
-/* A probe result or a record. `lasting`: not of an outcome that may be put right without a file
- * changing. */
-bool kn_recall_get_result(const kiln_cache *cache, const kiln_backend *backend,
-                          const uint8_t key[KN_DIGEST_SIZE], bool lasting,
-                          kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE]);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "core/runtime/probe_ahead.h"
 #include "core/runtime/uses_report.h"
 #include "hal/registry.h"
 #include "sized/sized.h"
@@ -30,26 +29,18 @@ static bool is_asked_for(const kiln_runtime *runtime, const kiln_backend *backen
                : !is_on_request(backend, hidden);
 }
 
-static void list_ahead(const kiln_runtime *runtime, bool hidden, kn_ahead *ahead)
-{
-    const kiln_backend *backend = NULL;
-    for (size_t i = 0; (backend = kn_registry_at(i)) != NULL && ahead->count < KN_DRIVERS_MAX;
-         i++) {
-        if (is_asked_for(runtime, backend, hidden) &&
-            !kn_listing_compiles_apart(runtime, backend)) {
-            ahead->backends[ahead->count++] = backend;
-        }
-    }
-}
-
 /* Opens what was asked for; the others are reported as not asked for. */
 static kiln_status open_asked(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
 {
     const kiln_backend *backend = NULL;
-    kn_ahead ahead;
+    kn_ahead ahead = {.count = 0};
     kiln_status status = KILN_OK;
-    memset(&ahead, 0, sizeof(ahead));
-    list_ahead(runtime, hidden, &ahead);
+    for (size_t i = 0; (backend = kn_registry_at(i)) != NULL && ahead.count < KN_DRIVERS_MAX; i++) {
+        if (is_asked_for(runtime, backend, hidden) &&
+            !kn_listing_compiles_apart(runtime, backend)) {
+            ahead.backends[ahead.count++] = backend;
+        }
+    }
     runtime->ahead = &ahead;
     for (size_t i = 0; status == KILN_OK && (backend = kn_registry_at(i)) != NULL; i++) {
         if (is_asked_for(runtime, backend, hidden)) {
@@ -61,7 +52,7 @@ static kiln_status open_asked(kiln_runtime *runtime, bool hidden, kiln_diag *dia
         }
     }
     runtime->ahead = NULL;
-    kn_ahead_deinit(&ahead);
+    free(ahead.children);
     return status;
 }
 

@@ -31,6 +31,16 @@ struct kiln_device {
     void *handle; /* opened on first use, under the mutex */
 };
 
+/* The backends that are listed one after the other, and what the children of some of them said
+ * (driver_probe.c). */
+typedef struct kn_ahead {
+    const kiln_backend *backends[KN_DRIVERS_MAX];
+    size_t count;
+    bool asked;
+    struct kn_child *children;
+    size_t child_count;
+} kn_ahead;
+
 struct kiln_runtime {
     kn_trace *trace; /* NULL: no trace */
     kiln_cache *cache;
@@ -55,8 +65,8 @@ struct kiln_runtime {
     size_t driver_count;
     kiln_probe_report *reports[KN_REPORTS_MAX]; /* 2 KB each, and most runtimes have one or two */
     size_t report_count;
-    struct kn_ahead *ahead; /* while backends are listed: probe_ahead.h */
-    kiln_device **devices;  /* best first */
+    kn_ahead *ahead;       /* while backends are listed */
+    kiln_device **devices; /* best first */
     size_t device_count;
 
     kn_mutex mutex;             /* programs, expecting, capture_worker, capture_ends, pool, uses */

@@ -1,5 +1,5 @@
-/* The surroundings of a backend as text: sorted where the system has no order. Stats, no reads, but
- * for the small files of /proc and /sys, whose times say nothing. */
+/* The surroundings of a backend as text, with a sum where the system has no order. Stats, no reads,
+ * but for the small files of /proc and /sys, whose times say nothing. */
 #include "core/runtime/surroundings.h"
 
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "store/format/checksum.h"
 #include "sys/env.h"
 #include "sys/file.h"
 #include "sys/paths.h"
@@ -45,54 +46,6 @@ static const char *const common_places[] = {"/etc/ld.so.cache",
                                             "$LD_LIBRARY_PATH",
                                             "/proc/sys/kernel/random/boot_id",
                                             NULL};
-
-/* --- lists of text, to be sorted -------------------------------------------------------------- */
-
-typedef struct texts {
-    char **items;
-    size_t count, capacity;
-    bool failed;
-} texts;
-
-static void texts_add(texts *list, const char *text)
-{
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity > 0 ? list->capacity * 2 : 32;
-        char **items = (char **)realloc(list->items, capacity * sizeof(char *));
-        list->failed = list->failed || items == NULL;
-        if (items == NULL) {
-            return;
-        }
-        list->items = items;
-        list->capacity = capacity;
-    }
-    char *copy = kn_text_copy(text);
-    list->failed = list->failed || copy == NULL;
-    if (copy != NULL) {
-        list->items[list->count++] = copy;
-    }
-}
-
-static int compare_texts(const void *left, const void *right)
-{
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-static void texts_sort(texts *list)
-{
-    if (list->count > 1) {
-        qsort(list->items, list->count, sizeof(char *), compare_texts);
-    }
-}
-
-static void texts_deinit(texts *list, kn_strbuf *out)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i]);
-    }
-    free(list->items);
-    out->failed = out->failed || list->failed;
-}
 
 /* --- files ------------------------------------------------------------------------------------ */
 
@@ -167,35 +120,58 @@ void kn_surroundings_add_file(kn_strbuf *out, const char *path)
     }
 }
 
-typedef struct listing {
-    texts names;
-    const char *prefix;
-} listing;
+/* Lines in an order that the system does not fix: the sum of their checksums. */
+typedef struct line_sum {
+    kn_strbuf line; /* the last one */
+    uint64_t sums[2];
+    const char *dir, *prefix; /* of a listing */
+    const char *const *names; /* of variables */
+    bool failed;
+} line_sum;
+
+static void sum_line(line_sum *sum)
+{
+    unsigned char checksum[KN_CHECKSUM_SIZE];
+    uint64_t parts[2];
+    const kn_span line = kn_span_of(kn_strbuf_text(&sum->line), sum->line.length);
+    kn_checksum(&line, 1, checksum);
+    memcpy(parts, checksum, sizeof(parts));
+    sum->sums[0] += parts[0];
+    sum->sums[1] += parts[1];
+    sum->failed = sum->failed || !kn_strbuf_ok(&sum->line);
+    kn_strbuf_clear(&sum->line);
+}
+
+static void add_sum(kn_strbuf *out, line_sum *sum)
+{
+    kn_strbuf_printf(out, "%" PRIx64 " %" PRIx64 "\n", sum->sums[0], sum->sums[1]);
+    out->failed = out->failed || sum->failed;
+    kn_strbuf_deinit(&sum->line);
+}
 
 static kiln_status take_name(void *user, const char *name)
 {
-    listing *l = (listing *)user;
-    if (kn_text_starts(name, l->prefix)) {
-        texts_add(&l->names, name);
+    line_sum *sum = (line_sum *)user;
+    if (kn_text_starts(name, sum->prefix)) {
+        char path[PATH_MAX_BYTES];
+        kn_text_putf(path, sizeof(path), "%s/%s", sum->dir, name);
+        kn_surroundings_add_file(&sum->line, path);
+        sum_line(sum);
     }
     return KILN_OK;
 }
 
-/* Everything in `directory` whose name begins with `prefix`. */
+/* Everything in `dir` whose name begins with `prefix`. */
 static void add_listing(kn_strbuf *out, const char *dir, const char *prefix)
 {
-    listing l = {.prefix = prefix};
-    (void)kn_file_list(dir, take_name, &l, NULL); /* none there: an empty list */
-    texts_sort(&l.names);
-    for (size_t i = 0; i < l.names.count; i++) {
-        char path[PATH_MAX_BYTES];
-        kn_text_putf(path, sizeof(path), "%s/%s", dir, l.names.items[i]);
-        kn_surroundings_add_file(out, path);
-    }
-    texts_deinit(&l.names, out);
+    line_sum sum = {.dir = dir, .prefix = prefix};
+    kn_strbuf_init(&sum.line, 0);
+    (void)kn_file_list(dir, take_name, &sum, NULL); /* none there: an empty list */
+    add_sum(out, &sum);
 }
 
-/* A place without a variable in it. */
+/* A place without a variable in it: a file, a directory and what is in it ("/dir/"), or what is in
+ * it by the beginning of its name ("/dir/name*"). */
 static void add_path(kn_strbuf *out, const char *place)
 {
     char path[PATH_MAX_BYTES];
@@ -204,18 +180,18 @@ static void add_path(kn_strbuf *out, const char *place)
         return;
     }
     memcpy(path, place, length + 1);
+    char *slash = strrchr(path, '/');
     if (path[length - 1] == '*') {
         path[length - 1] = '\0';
-        char *slash = strrchr(path, '/');
         if (slash != NULL) {
             *slash = '\0';
             add_listing(out, path, slash + 1);
         }
         return;
     }
-    const bool inside = path[length - 1] == '/' && length > 1;
+    const bool inside = length > 1 && slash == path + length - 1;
     if (inside) {
-        path[length - 1] = '\0';
+        *slash = '\0';
     }
     kn_surroundings_add_file(out, path);
     if (inside) {
@@ -247,11 +223,6 @@ static void add_place(kn_strbuf *out, const char *place)
 
 /* --- variables -------------------------------------------------------------------------------- */
 
-typedef struct gathering {
-    const char *const *names;
-    texts found;
-} gathering;
-
 static bool is_named(const char *variable, const char *const *names)
 {
     const size_t length = strcspn(variable, "=");
@@ -268,23 +239,20 @@ static bool is_named(const char *variable, const char *const *names)
 
 static void take_variable(void *user, const char *variable)
 {
-    gathering *g = (gathering *)user;
+    line_sum *sum = (line_sum *)user;
     if (is_named(variable, common_variables) ||
-        (is_named(variable, g->names) && !is_named(variable, ignored_variables))) {
-        texts_add(&g->found, variable);
+        (is_named(variable, sum->names) && !is_named(variable, ignored_variables))) {
+        kn_strbuf_append_text(&sum->line, variable);
+        sum_line(sum);
     }
 }
 
 static void add_variables(kn_strbuf *out, const char *const *names)
 {
-    gathering g = {.names = names};
-    kn_env_each(take_variable, &g);
-    texts_sort(&g.found);
-    for (size_t i = 0; i < g.found.count; i++) {
-        kn_strbuf_append_text(out, g.found.items[i]);
-        kn_strbuf_append_char(out, '\n');
-    }
-    texts_deinit(&g.found, out);
+    line_sum sum = {.names = names};
+    kn_strbuf_init(&sum.line, 0);
+    kn_env_each(take_variable, &sum);
+    add_sum(out, &sum);
 }
 
 void kn_surroundings_describe(kn_strbuf *out, const kiln_probe_basis *basis)
