@@ -10,7 +10,6 @@
 #include <kiln/cuda.h>
 
 #include "conformance/dropin_rig.h"
-#include "conformance/options.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 
@@ -141,22 +140,15 @@ static void note_driver(FILE *out, const kiln_nvrtc_result *result)
     }
 }
 
-typedef struct request {
-    const char *text;
-    const char *options[2];
-    size_t option_count;
-} request;
-
 static char *describe(void *user, kiln_cache *cache, bool first)
 {
-    static const char *const expressions[] = {"scale<float>", "scale<int>"};
-    const request *r = (const request *)user;
+    const dropin_request *r = (const dropin_request *)user;
     const kiln_nvrtc_request asked = {.struct_size = sizeof(asked),
                                       .text = r->text,
                                       .name = "sense.cu",
                                       .options = r->options,
                                       .option_count = r->option_count,
-                                      .expressions = expressions,
+                                      .expressions = dropin_expressions,
                                       .expression_count = 2};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_nvrtc_result *result = NULL;
@@ -178,7 +170,7 @@ static char *describe(void *user, kiln_cache *cache, bool first)
     (void)fprintf(out, "PTX: %d\nlog: %zu bytes\n", result->is_ptx, strlen(result->log));
     dropin_note_bytes(out, "log", result->log, strlen(result->log));
     for (size_t i = 0; i < 2; i++) {
-        (void)fprintf(out, "%s: %s\n", expressions[i], result->lowered[i]);
+        (void)fprintf(out, "%s: %s\n", dropin_expressions[i], result->lowered[i]);
     }
     dropin_note_bytes(out, "binary", result->binary, result->size);
     if (result->is_ptx) { /* its NUL, and its instructions to be looked at */
@@ -214,55 +206,14 @@ static void check_effect(const char *option, const char *plain, const char *with
     }
 }
 
-static void check_all(const char *text, const char *form)
-{
-    const char *const *options = conformance_options("cuda");
-    char arch[48];
-    char *plain = NULL;
-    size_t taken = 0;
-    bool real = true;
-    (void)snprintf(arch, sizeof(arch), "--gpu-architecture=%s_%u", form, capability);
-    /* The fake NVRTC knows no option: a few of them do. */
-    for (size_t i = 0; options[i] != NULL && (i < 4 || real); i++) {
-        char name[32];
-        char *compiled = NULL;
-        request r = {text, {arch, options[i]}, options[i][0] != '\0' ? 2 : 1};
-        (void)snprintf(name, sizeof(name), "%s-%zu", form, i);
-        const dropin_case one = {dir, name, options[i], describe, NULL, &r};
-        if (!dropin_compare(&one, &compiled)) {
-            print_message("not taken: %s\n", options[i]);
-            continue;
-        }
-        taken++;
-        if (plain == NULL) {
-            assert_string_equal(options[i], "");
-            plain = compiled;
-            compiled = NULL;
-            real = strstr(plain, "_Zfake") == NULL;
-        } else if (strcmp(form, "compute") == 0 && real) {
-            check_effect(options[i], plain, compiled);
-        }
-        free(compiled);
-    }
-    free(plain);
-    assert_true(taken >= (real ? 8 : 4));
-}
-
 static void a_hit_is_what_nvrtc_gave(void **state)
 {
-    static const char more[] = "template <class T> __global__ void scale(T *x)\n"
-                               "{ x[threadIdx.x] *= (T)VALUE; }\n";
+    char arch[48];
     (void)state;
-    char *sense = kt_file_read(KILN_CONFORMANCE_DIR "/kernels/sense.cu", NULL);
-    assert_non_null(sense);
-    const size_t size = strlen(sense) + sizeof(more);
-    char *text = malloc(size);
-    assert_non_null(text);
-    (void)snprintf(text, size, "%s%s", sense, more);
-    check_all(text, "sm");
-    check_all(text, "compute");
-    free(text);
-    free(sense);
+    (void)snprintf(arch, sizeof(arch), "--gpu-architecture=sm_%u", capability);
+    (void)dropin_compare_options(dir, "cuda", arch, SIZE_MAX, 8, describe, NULL);
+    (void)snprintf(arch, sizeof(arch), "--gpu-architecture=compute_%u", capability);
+    (void)dropin_compare_options(dir, "cuda", arch, SIZE_MAX, 8, describe, check_effect);
 }
 
 int main(void)

@@ -8,28 +8,20 @@
 #include <kiln/hip.h>
 
 #include "conformance/dropin_rig.h"
-#include "conformance/options.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 
 static char *dir;
 
-typedef struct request {
-    const char *text;
-    const char *options[2];
-    size_t option_count;
-} request;
-
 static char *describe(void *user, kiln_cache *cache, bool first)
 {
-    static const char *const expressions[] = {"scale<float>", "scale<int>"};
-    const request *r = (const request *)user;
+    const dropin_request *r = (const dropin_request *)user;
     const kiln_hiprtc_request asked = {.struct_size = sizeof(asked),
                                        .text = r->text,
                                        .name = "sense.cu",
                                        .options = r->options,
                                        .option_count = r->option_count,
-                                       .expressions = expressions,
+                                       .expressions = dropin_expressions,
                                        .expression_count = 2};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_hiprtc_result *result = NULL;
@@ -50,7 +42,7 @@ static char *describe(void *user, kiln_cache *cache, bool first)
     assert_non_null(out);
     dropin_note_bytes(out, "log", result->log, strlen(result->log));
     for (size_t i = 0; i < 2; i++) {
-        (void)fprintf(out, "%s: %s\n", expressions[i], result->lowered[i]);
+        (void)fprintf(out, "%s: %s\n", dropin_expressions[i], result->lowered[i]);
     }
     dropin_note_bytes(out, "code", result->code, result->size);
     kiln_hiprtc_result_destroy(result);
@@ -70,58 +62,14 @@ static void check_effect(const char *option, const char *plain, const char *with
     }
 }
 
-/* True with the real hipRTC. `most`: of the options. */
-static bool check_all(const char *text, const char *target, size_t most)
-{
-    const char *const *options = conformance_options("hip");
-    char arch[64];
-    char *plain = NULL;
-    size_t taken = 0;
-    bool real = true;
-    (void)snprintf(arch, sizeof(arch), "--offload-arch=%s", target);
-    /* The fake hipRTC knows no option: a few of them do. */
-    for (size_t i = 0; options[i] != NULL && i < most && (i < 4 || real); i++) {
-        char name[48];
-        char *compiled = NULL;
-        request r = {text, {arch, options[i]}, options[i][0] != '\0' ? 2 : 1};
-        (void)snprintf(name, sizeof(name), "%s-%zu", target, i);
-        const dropin_case one = {dir, name, options[i], describe, NULL, &r};
-        if (!dropin_compare(&one, &compiled)) {
-            print_message("not taken: %s\n", options[i]);
-            continue;
-        }
-        taken++;
-        if (plain == NULL) {
-            assert_string_equal(options[i], "");
-            plain = compiled;
-            compiled = NULL;
-            real = strstr(plain, "_Zfake") == NULL;
-        } else if (real) {
-            check_effect(options[i], plain, compiled);
-        }
-        free(compiled);
-    }
-    free(plain);
-    assert_true(taken >= (most < 6 ? most : real ? 6 : 4));
-    return real;
-}
-
 static void a_hit_is_what_hiprtc_gave(void **state)
 {
-    static const char more[] = "template <class T> __global__ void scale(T *x)\n"
-                               "{ x[threadIdx.x] *= (T)VALUE; }\n";
     (void)state;
-    char *sense = kt_file_read(KILN_CONFORMANCE_DIR "/kernels/sense.cu", NULL);
-    assert_non_null(sense);
-    const size_t size = strlen(sense) + sizeof(more);
-    char *text = malloc(size);
-    assert_non_null(text);
-    (void)snprintf(text, size, "%s%s", sense, more);
-    if (check_all(text, "gfx90a", SIZE_MAX)) {
-        (void)check_all(text, "gfx1030", 3);
+    if (dropin_compare_options(dir, "hip", "--offload-arch=gfx90a", SIZE_MAX, 6, describe,
+                               check_effect)) {
+        (void)dropin_compare_options(dir, "hip", "--offload-arch=gfx1030", 3, 3, describe,
+                                     check_effect);
     }
-    free(text);
-    free(sense);
 }
 
 int main(void)

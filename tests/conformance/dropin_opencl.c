@@ -11,12 +11,11 @@
 #include <string.h>
 
 #include <kiln/opencl.h>
-#include <kiln/unstable/pack.h>
 
+#include "conformance/dropin_rig.h"
 #include "conformance/options.h"
-#include "conformance/suite.h"
-#include "support/counters.h"
 #include "support/skip.h"
+#include "support/tmpdir.h"
 
 #define WORDS 32
 #define FUNCTIONS(X)                                                                               \
@@ -58,12 +57,16 @@ static const struct {
     {"NVIDIA", "CL_KERNEL_ARG_"},
 };
 
-typedef struct site {
+static struct {
     const char *dir;
     char platform[256];
     cl_device_id device;
     cl_context context;
 } site;
+
+typedef struct request {
+    const char *text, *options;
+} request;
 
 /* --- everything that can be asked ------------------------------------------------------------- */
 
@@ -108,7 +111,7 @@ static void note(FILE *out, const query *q, const char *of, cl_int code)
     (void)fputc('\n', out);
 }
 
-static void ask_program(FILE *out, const site *s, cl_program program)
+static void ask_program(FILE *out, cl_program program)
 {
     static const query of_program[] = {NUMBER(CL_PROGRAM_NUM_DEVICES), TEXT(CL_PROGRAM_SOURCE),
                                        NUMBER(CL_PROGRAM_NUM_KERNELS),
@@ -123,7 +126,7 @@ static void ask_program(FILE *out, const site *s, cl_program program)
     for (size_t i = 0; i < sizeof(of_build) / sizeof(of_build[0]); i++) {
         const query *q = &of_build[i];
         note(out, q, "",
-             cl.clGetProgramBuildInfo(program, s->device, q->name, sizeof(value) - 1, cleared(),
+             cl.clGetProgramBuildInfo(program, site.device, q->name, sizeof(value) - 1, cleared(),
                                       NULL));
     }
 }
@@ -146,7 +149,7 @@ static void ask_args(FILE *out, cl_kernel kernel, const char *name)
     }
 }
 
-static void ask_kernel(FILE *out, const site *s, cl_program program, const char *name)
+static void ask_kernel(FILE *out, cl_program program, const char *name)
 {
     static const query of_kernel[] = {TEXT(CL_KERNEL_FUNCTION_NAME), NUMBER(CL_KERNEL_NUM_ARGS),
                                       TEXT(CL_KERNEL_ATTRIBUTES)};
@@ -165,15 +168,15 @@ static void ask_kernel(FILE *out, const site *s, cl_program program, const char 
     }
     for (size_t i = 0; i < sizeof(of_group) / sizeof(of_group[0]); i++) {
         const query *q = &of_group[i];
-        code = cl.clGetKernelWorkGroupInfo(kernel, s->device, q->name, sizeof(value) - 1, cleared(),
-                                           NULL);
+        code = cl.clGetKernelWorkGroupInfo(kernel, site.device, q->name, sizeof(value) - 1,
+                                           cleared(), NULL);
         note(out, q, of, code);
     }
     ask_args(out, kernel, name);
     (void)cl.clReleaseKernel(kernel);
 }
 
-static void run_sense(FILE *out, const site *s, cl_program program)
+static void run_sense(FILE *out, cl_program program)
 {
     static unsigned values[16] = {0x000002ca, 0x60ad78ec, 0x3f800800, 0x3f7ff000,
                                   0xbf800000, 0x7fc00000, 0x7f800000, 0x80000000,
@@ -182,9 +185,10 @@ static void run_sense(FILE *out, const site *s, cl_program program)
     const size_t items = 8;
     cl_int code = CL_SUCCESS;
     cl_kernel kernel = cl.clCreateKernel(program, "sense", &code);
-    cl_command_queue queue = cl.clCreateCommandQueue(s->context, s->device, 0, &code);
-    cl_mem in = cl.clCreateBuffer(s->context, CL_MEM_COPY_HOST_PTR, sizeof(values), values, &code);
-    cl_mem to = cl.clCreateBuffer(s->context, CL_MEM_COPY_HOST_PTR, sizeof(words), words, &code);
+    cl_command_queue queue = cl.clCreateCommandQueue(site.context, site.device, 0, &code);
+    cl_mem in =
+        cl.clCreateBuffer(site.context, CL_MEM_COPY_HOST_PTR, sizeof(values), values, &code);
+    cl_mem to = cl.clCreateBuffer(site.context, CL_MEM_COPY_HOST_PTR, sizeof(words), words, &code);
     code |= cl.clSetKernelArg(kernel, 0, sizeof(cl_mem), (const void *)&in);
     code |= cl.clSetKernelArg(kernel, 1, sizeof(cl_mem), (const void *)&to);
     code |= cl.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &items, 0, NULL, NULL);
@@ -199,18 +203,32 @@ static void run_sense(FILE *out, const site *s, cl_program program)
     (void)cl.clReleaseKernel(kernel);
 }
 
-/* A line for each query and each result; free it. */
-static char *describe(const site *s, cl_program program)
+static char *describe(void *user, kiln_cache *cache, bool first)
 {
+    const request *r = (const request *)user;
+    kiln_diag diag = KILN_DIAG_INIT;
+    cl_program program = NULL;
     char *text = NULL;
     size_t size = 0;
+    kiln_status status = kiln_opencl_build_program(cache, site.context, site.device, r->text,
+                                                   r->options, &program, &diag);
+    kiln_diag_clear(&diag);
+    if (status != KILN_OK && first) {
+        return NULL;
+    }
+    assert_int_equal(status, KILN_OK);
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    ask_program(out, s, program);
-    ask_kernel(out, s, program, "sense");
-    ask_kernel(out, s, program, "fixed");
-    run_sense(out, s, program);
+    ask_program(out, program);
+    ask_kernel(out, program, "sense");
+    ask_kernel(out, program, "fixed");
+    run_sense(out, program);
     assert_int_equal(fclose(out), 0);
+    if (first) { /* PoCL's binary is read late; others have stored it, and say so */
+        status = kiln_opencl_capture_program(cache, program, NULL);
+        assert_true(status == KILN_OK || status == KILN_MISS);
+    }
+    (void)cl.clReleaseProgram(program);
     return text;
 }
 
@@ -218,10 +236,11 @@ static char *describe(const site *s, cl_program program)
 
 static bool lost[sizeof(losses) / sizeof(losses[0])]; /* seen on this platform */
 
-static bool may_be_lost(const site *s, const char *line)
+static bool may_be_lost(void *user, const char *line)
 {
+    (void)user;
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-        if (strstr(s->platform, losses[i].platform) != NULL &&
+        if (strstr(site.platform, losses[i].platform) != NULL &&
             strncmp(line, losses[i].query, strlen(losses[i].query)) == 0) {
             lost[i] = true;
             return true;
@@ -230,111 +249,7 @@ static bool may_be_lost(const site *s, const char *line)
     return false;
 }
 
-/* Both have a line for the same queries, in one order. Frees `got`. */
-static void check_same(const site *s, const char *options, const char *from, const char *compiled,
-                       char *got)
-{
-    size_t wrong = 0;
-    const char *is = got;
-    for (const char *was = compiled; *was != '\0';) {
-        const size_t was_length = strcspn(was, "\n");
-        const size_t is_length = strcspn(is, "\n");
-        const bool same = was_length == is_length && memcmp(was, is, was_length) == 0;
-        if (!same && !may_be_lost(s, was)) {
-            print_error("'%s' from %s:\n  %.*s\nwas compiled\n  %.*s\n", options, from,
-                        (int)is_length, is, (int)was_length, was);
-            wrong++;
-        }
-        was += was_length + 1;
-        is += is_length + (is[is_length] == '\n');
-    }
-    free(got);
-    assert_int_equal(wrong, 0);
-}
-
-static kiln_cache *open_cache(const site *s, const char *name, const char *pack)
-{
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    char *root = kt_path(s->dir, name);
-    OK(kiln_cache_options_init(&options, &diag));
-    options.root = root;
-    options.packs = pack;
-    OK(kiln_cache_create(&options, &cache, &diag));
-    free(root);
-    return cache;
-}
-
-static void check_hit(const site *s, kiln_cache *cache, const char *text, const char *options,
-                      const char *from, const char *compiled)
-{
-    kt_counters before, after;
-    cl_program program = NULL;
-    kt_counters_own(cache, &before);
-    OK(kiln_opencl_build_program(cache, s->context, s->device, text, options, &program, &diag));
-    kt_counters_own(cache, &after);
-    assert_int_equal(after.compiles, before.compiles);
-    assert_int_equal(after.hits_memory + after.hits_disk + after.hits_pack,
-                     before.hits_memory + before.hits_disk + before.hits_pack + 1);
-    check_same(s, options, from, compiled, describe(s, program));
-    (void)cl.clReleaseProgram(program);
-}
-
-static char *write_pack(const site *s, kiln_cache *cache, size_t index)
-{
-    char name[48];
-    kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
-    (void)snprintf(name, sizeof(name), "%zu.kpack", index);
-    char *path = kt_path(s->dir, name);
-    OK(kiln_pack_writer_create(path, NULL, &writer, &diag));
-    OK(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, &diag));
-    OK(kiln_pack_writer_finish(writer, NULL, &diag));
-    kiln_pack_writer_destroy(writer);
-    assert_true(copied.added > 0);
-    return path;
-}
-
-/* False where the driver does not take the options. */
-static bool try_options(const site *s, const char *text, const char *options, size_t index)
-{
-    char names[2][32];
-    kiln_diag why = KILN_DIAG_INIT;
-    cl_program program = NULL;
-    (void)snprintf(names[0], sizeof(names[0]), "%zu", index);
-    (void)snprintf(names[1], sizeof(names[1]), "%zu-of-pack", index);
-    kiln_cache *cache = open_cache(s, names[0], NULL);
-    kiln_status status =
-        kiln_opencl_build_program(cache, s->context, s->device, text, options, &program, &why);
-    kiln_diag_clear(&why);
-    if (status != KILN_OK) {
-        kiln_cache_destroy(cache);
-        return false;
-    }
-    char *compiled = describe(s, program);
-    /* PoCL's binary is read late; others have stored it, and say so. */
-    status = kiln_opencl_capture_program(cache, program, NULL);
-    assert_true(status == KILN_OK || status == KILN_MISS);
-    (void)cl.clReleaseProgram(program);
-    check_hit(s, cache, text, options, "memory", compiled);
-    kiln_cache_destroy(cache);
-
-    cache = open_cache(s, names[0], NULL);
-    check_hit(s, cache, text, options, "disk", compiled);
-    char *pack = write_pack(s, cache, index);
-    kiln_cache_destroy(cache);
-
-    cache = open_cache(s, names[1], pack);
-    check_hit(s, cache, text, options, "a pack", compiled);
-    kiln_cache_destroy(cache);
-    free(pack);
-    free(compiled);
-    return true;
-}
-
 /* --- platforms -------------------------------------------------------------------------------- */
-
-static site the_site;
 
 static void a_hit_answers_as_the_compile_did(void **state)
 {
@@ -344,7 +259,11 @@ static void a_hit_answers_as_the_compile_did(void **state)
     char *text = kt_file_read(KILN_CONFORMANCE_DIR "/kernels/sense.cl", NULL);
     assert_non_null(text);
     for (size_t i = 0; options[i] != NULL; i++) {
-        if (try_options(&the_site, text, options[i], i)) {
+        char name[32];
+        request r = {text, options[i]};
+        (void)snprintf(name, sizeof(name), "%zu", i);
+        const dropin_case one = {site.dir, name, options[i], describe, may_be_lost, &r};
+        if (dropin_compare(&one, NULL)) {
             taken++;
         } else {
             print_message("not taken: %s\n", options[i]);
@@ -358,27 +277,26 @@ static int test_platform(cl_platform_id platform)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_hit_answers_as_the_compile_did)};
     cl_int code = CL_SUCCESS;
-    site *s = &the_site;
-    if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &s->device, NULL) != CL_SUCCESS ||
-        cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(s->platform), s->platform, NULL) !=
-            CL_SUCCESS) {
+    if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &site.device, NULL) != CL_SUCCESS ||
+        cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(site.platform), site.platform,
+                             NULL) != CL_SUCCESS) {
         return 0;
     }
-    s->context = cl.clCreateContext(NULL, 1, &s->device, NULL, NULL, &code);
-    if (s->context == NULL) {
+    site.context = cl.clCreateContext(NULL, 1, &site.device, NULL, NULL, &code);
+    if (site.context == NULL) {
         return 1;
     }
     char *dir = kt_tmpdir_create();
-    s->dir = dir;
-    (void)printf("%s\n", s->platform);
-    const int failed = _cmocka_run_group_tests(s->platform, tests, 1, NULL, NULL);
+    site.dir = dir;
+    (void)printf("%s\n", site.platform);
+    const int failed = _cmocka_run_group_tests(site.platform, tests, 1, NULL, NULL);
     for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
         if (lost[i]) {
-            (void)printf("lost with a binary of %s: %s\n", s->platform, losses[i].query);
+            (void)printf("lost with a binary of %s: %s\n", site.platform, losses[i].query);
         }
         lost[i] = false;
     }
-    (void)cl.clReleaseContext(s->context);
+    (void)cl.clReleaseContext(site.context);
     kt_tmpdir_remove(dir);
     return failed;
 }

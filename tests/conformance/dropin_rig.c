@@ -5,6 +5,7 @@
 
 #include <kiln/unstable/pack.h>
 
+#include "conformance/options.h"
 #include "support/counters.h"
 #include "support/tmpdir.h"
 
@@ -122,4 +123,56 @@ bool dropin_compare(const dropin_case *one, char **out_compiled)
         free(compiled);
     }
     return true;
+}
+
+const char *const dropin_expressions[2] = {"scale<float>", "scale<int>"};
+
+static char *read_text(void)
+{
+    static const char more[] = "template <class T> __global__ void scale(T *x)\n"
+                               "{ x[threadIdx.x] *= (T)VALUE; }\n";
+    char *sense = kt_file_read(KILN_CONFORMANCE_DIR "/kernels/sense.cu", NULL);
+    assert_non_null(sense);
+    const size_t size = strlen(sense) + sizeof(more);
+    char *text = realloc(sense, size);
+    assert_non_null(text);
+    memcpy(text + size - sizeof(more), more, sizeof(more));
+    return text;
+}
+
+bool dropin_compare_options(const char *dir, const char *backend, const char *arch, size_t most,
+                            size_t least, dropin_describe_fn *describe,
+                            void (*check_effect)(const char *option, const char *plain,
+                                                 const char *with))
+{
+    const char *const *options = conformance_options(backend);
+    char *text = read_text();
+    char *plain = NULL;
+    size_t taken = 0;
+    bool real = true;
+    for (size_t i = 0; options[i] != NULL && i < most && (i < 4 || real); i++) {
+        char name[64];
+        char *compiled = NULL;
+        dropin_request r = {text, {arch, options[i]}, options[i][0] != '\0' ? 2 : 1};
+        (void)snprintf(name, sizeof(name), "%s-%zu", arch + strcspn(arch, "=") + 1, i);
+        const dropin_case one = {dir, name, options[i], describe, NULL, &r};
+        if (!dropin_compare(&one, &compiled)) {
+            print_message("not taken: %s\n", options[i]);
+            continue;
+        }
+        taken++;
+        if (plain == NULL) {
+            assert_string_equal(options[i], "");
+            plain = compiled;
+            compiled = NULL;
+            real = strstr(plain, "_Zfake") == NULL;
+        } else if (check_effect != NULL && real) {
+            check_effect(options[i], plain, compiled);
+        }
+        free(compiled);
+    }
+    free(plain);
+    free(text);
+    assert_true(taken >= (real ? least : 4));
+    return real;
 }

@@ -26,6 +26,23 @@ typedef struct dropin_case {
  * request; else *out_compiled (may be NULL) is what the compile answered, to be freed. */
 bool dropin_compare(const dropin_case *one, char **out_compiled);
 
+/* A request of NVRTC or hipRTC. */
+typedef struct dropin_request {
+    const char *text;
+    const char *options[2];
+    size_t option_count;
+} dropin_request;
+extern const char *const dropin_expressions[2]; /* of templates in the text */
+
+/* Compares kernels/sense.cu and a template for the backend's options, `most` of them, each with
+ * `arch`. At least `least` of them must be taken. `check_effect` (may be NULL) gets what a real
+ * compiler gave without an option and with it. False with a fake compiler, which knows no option:
+ * a few of them do. */
+bool dropin_compare_options(const char *dir, const char *backend, const char *arch, size_t most,
+                            size_t least, dropin_describe_fn *describe,
+                            void (*check_effect)(const char *option, const char *plain,
+                                                 const char *with));
+
 /* "label: 00ff..." in lines of 32 bytes. */
 void dropin_note_bytes(FILE *out, const char *label, const void *data, size_t size);
 
