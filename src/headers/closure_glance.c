@@ -69,16 +69,9 @@ static bool options_mention_names(const kiln_source *source)
     return found;
 }
 
-static kiln_status note_any(void *user, const kn_include *include)
+static kiln_status note_any(void *user, const kn_scan_event *event)
 {
-    (void)include;
-    *(bool *)user = true;
-    return KILN_OK;
-}
-
-static kiln_status glance_computed(void *user, kn_span text, size_t line, bool next, bool probe)
-{
-    (void)text, (void)line, (void)next, (void)probe;
+    (void)event;
     *(bool *)user = true;
     return KILN_OK;
 }
@@ -157,11 +150,11 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, boo
 {
     kn_scan_stop stop;
     kn_pieces pieces = {.marks = {.joined = false}};
-    const kn_scan_macros macros = {.computed = glance_computed, .pieces = &pieces};
+    const kn_scan_reader reader = {
+        .report = note_any, .user = out_includes, .computed = true, .pieces = &pieces};
     *out_includes = false;
-    kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),
-                                                kn_closure_raw_strings(source), note_any, &macros,
-                                                out_includes, &stop);
+    kiln_status status = kn_include_scan(kn_span_of(source->text, source->length),
+                                         kn_closure_raw_strings(source), &reader, &stop);
     *out_names = stop.names;
     const char *why = kn_closure_settle_pieces(source, &pieces, out_names);
     stop.why = stop.why != NULL ? stop.why : why;

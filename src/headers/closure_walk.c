@@ -43,7 +43,7 @@ typedef struct walk {
     kn_strbuf key, normal_key, scratch;
     size_t bytes;
     kn_pieces own;         /* of the source */
-    kn_scan_macros macros; /* what is done with the definitions of headers */
+    kn_scan_reader reader; /* of headers */
     kn_walk_facts *facts;
     kn_computed computed;
     kn_computed_include *at; /* being followed */
@@ -53,10 +53,16 @@ typedef struct walk {
     size_t reason_size;
 } walk;
 
+/* Of the text at hand, which is a header's. */
+static kn_header_list_header *row_of(const walk *w)
+{
+    return &w->list->headers[w->from->ordinal - 1];
+}
+
 static const char *text_name(const walk *w)
 {
     if (w->from != NULL) {
-        return kn_header_list_name(w->list, w->list->headers[w->from->ordinal - 1].written);
+        return kn_header_list_name(w->list, row_of(w)->written);
     }
     return w->source->name != NULL ? kn_path_name(w->source->name) : "source";
 }
@@ -228,10 +234,10 @@ static void append_u32(kn_strbuf *out, uint32_t value)
 
 /* Looks at one place and notes what is found as reached by the include at hand. */
 static kiln_status try_place(walk *w, kn_place_base base, size_t index, kn_span name,
-                             const kn_include *include)
+                             const kn_scan_event *include)
 {
     node *found;
-    kiln_status status = look_in_place(w, base, index, name, include->name, &found);
+    kiln_status status = look_in_place(w, base, index, name, include->text, &found);
     if (status == KILN_OK && found != NULL && !(include->next && found == w->from)) {
         append_u32(&w->edges, found->ordinal);
         w->targets++;
@@ -239,27 +245,27 @@ static kiln_status try_place(walk *w, kn_place_base base, size_t index, kn_span 
     return status;
 }
 
-static kiln_status try_memory(walk *w, const kn_include *include)
+static kiln_status try_memory(walk *w, const kn_scan_event *include)
 {
-    return w->source->header_count > 0 ? try_place(w, KN_PLACE_MEMORY, 0, include->name, include)
+    return w->source->header_count > 0 ? try_place(w, KN_PLACE_MEMORY, 0, include->text, include)
                                        : KILN_OK;
 }
 
 static bool in_memory(const walk *w)
 {
-    return w->from != NULL && w->list->headers[w->from->ordinal - 1].place.base == KN_PLACE_MEMORY;
+    return w->from != NULL && row_of(w)->place.base == KN_PLACE_MEMORY;
 }
 
 /* Tries "<start><directory of the text at hand><name>". */
 static kiln_status try_in_dir(walk *w, kn_place_base base, size_t index, const char *start,
-                              const kn_include *include)
+                              const kn_scan_event *include)
 {
-    const kn_header_list_header *row = &w->list->headers[w->from->ordinal - 1];
+    const kn_header_list_header *row = row_of(w);
     const char *name = kn_header_list_name(w->list, row->place.name);
     kn_strbuf_clear(&w->scratch);
     kn_strbuf_append_text(&w->scratch, start);
     kn_strbuf_append(&w->scratch, name, (size_t)(kn_path_name(name) - name));
-    kn_strbuf_append(&w->scratch, include->name.data, include->name.length);
+    kn_strbuf_append(&w->scratch, include->text.data, include->text.length);
     if (!kn_strbuf_ok(&w->scratch)) {
         return KILN_E_NOMEM;
     }
@@ -268,13 +274,13 @@ static kiln_status try_in_dir(walk *w, kn_place_base base, size_t index, const c
 
 /* The directory of the text at hand. One in memory has none; yet compilers that take its name for a
  * path look below the current directory (NVRTC does). */
-static kiln_status try_beside(walk *w, const kn_include *include)
+static kiln_status try_beside(walk *w, const kn_scan_event *include)
 {
     if (w->from == NULL) {
-        return w->path->request->dir != NULL ? try_place(w, KN_PLACE_DIR, 0, include->name, include)
+        return w->path->request->dir != NULL ? try_place(w, KN_PLACE_DIR, 0, include->text, include)
                                              : KILN_OK;
     }
-    const kn_place place = w->list->headers[w->from->ordinal - 1].place;
+    const kn_place place = row_of(w)->place;
     kiln_status status = try_in_dir(w, place.base, place.index, "", include);
     if (status == KILN_OK && place.base == KN_PLACE_MEMORY) {
         const char *name = kn_header_list_name(w->list, place.name);
@@ -285,30 +291,30 @@ static kiln_status try_beside(walk *w, const kn_include *include)
 }
 
 /* The search path; its first match, or every one. */
-static kiln_status try_dirs(walk *w, const kn_include *include, bool all)
+static kiln_status try_dirs(walk *w, const kn_scan_event *include, bool all)
 {
     const size_t before = w->targets;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < w->source->include_dir_count && status == KILN_OK; i++) {
         if (!w->path->skipped[i] && (all || w->targets == before)) {
-            status = try_place(w, KN_PLACE_INCLUDE, i, include->name, include);
+            status = try_place(w, KN_PLACE_INCLUDE, i, include->text, include);
         }
     }
     size_t system_dir_count = w->path->request->system_dir_count;
     for (size_t i = 0; i < system_dir_count && status == KILN_OK; i++) {
         if (all || w->targets == before) {
-            status = try_place(w, KN_PLACE_SYSTEM, i, include->name, include);
+            status = try_place(w, KN_PLACE_SYSTEM, i, include->text, include);
         }
     }
     return status;
 }
 
-static kiln_status try_all(walk *w, const kn_include *include)
+static kiln_status try_all(walk *w, const kn_scan_event *include)
 {
     kiln_status status = try_memory(w, include);
     const bool exact = w->targets > 0;
-    if (status == KILN_OK && kn_path_is_absolute(include->name.data)) {
-        return try_place(w, KN_PLACE_ABSOLUTE, 0, include->name, include);
+    if (status == KILN_OK && kn_path_is_absolute(include->text.data)) {
+        return try_place(w, KN_PLACE_ABSOLUTE, 0, include->text, include);
     }
     const bool beside = !w->path->request->not_beside || in_memory(w);
     if (status == KILN_OK && include->quoted && !include->next && beside) {
@@ -322,10 +328,10 @@ static kiln_status try_all(walk *w, const kn_include *include)
     return status;
 }
 
-static kiln_status accept_unfound(walk *w, const kn_include *include)
+static kiln_status accept_unfound(walk *w, const kn_scan_event *include)
 {
     node *ships;
-    kiln_status status = look_in_place(w, KN_PLACE_SHIPS, 0, include->name, include->name, &ships);
+    kiln_status status = look_in_place(w, KN_PLACE_SHIPS, 0, include->text, include->text, &ships);
     if (status != KILN_OK) {
         return status;
     }
@@ -335,21 +341,20 @@ static kiln_status accept_unfound(walk *w, const kn_include *include)
         return KILN_OK;
     }
     if (include->probe || w->path->request->search_path_complete ||
-        kn_path_is_absolute(include->name.data)) {
+        kn_path_is_absolute(include->text.data)) {
         return KILN_OK;
     }
     return refuse_walk(
         w, ": %.*s is not in an include directory and not known to ship with the compiler",
-        (int)include->name.length, include->name.data);
+        (int)include->text.length, include->text.data);
 }
 
-static kiln_status visit_include(void *user, const kn_include *include)
+static kiln_status visit_include(walk *w, const kn_scan_event *include)
 {
-    walk *w = user;
     w->targets = 0;
     append_u32(&w->edges, w->from != NULL ? w->from->ordinal : 0);
-    append_u32(&w->edges, (uint32_t)include->name.length);
-    kn_strbuf_append(&w->edges, include->name.data, include->name.length);
+    append_u32(&w->edges, (uint32_t)include->text.length);
+    kn_strbuf_append(&w->edges, include->text.data, include->text.length);
     kiln_status status = try_all(w, include);
     if (status == KILN_OK && w->targets == 0) {
         status = accept_unfound(w, include);
@@ -363,36 +368,35 @@ static kiln_status visit_include(void *user, const kn_include *include)
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-static kiln_status note_definition(void *user, kn_span name, kn_span rest)
+static kiln_status take_event(void *user, const kn_scan_event *event)
 {
     walk *w = user;
-    return kn_macros_define(&w->computed.macros, name, rest);
-}
-
-static kiln_status note_undefinition(void *user, kn_span name)
-{
-    walk *w = user;
-    return kn_macros_undefine(&w->computed.macros, name);
-}
-
-static kiln_status walk_computed(void *user, kn_span text, size_t line, bool next, bool probe)
-{
-    walk *w = user;
-    const kn_computed_include include = {
-        .from = w->from,
-        .line = line,
-        .trusted =
-            w->from != NULL && w->list->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
-        .next = next,
-        .probe = probe};
-    return kn_computed_add(&w->computed, &include, text);
+    switch (event->kind) {
+    case KN_SCAN_INCLUDE:
+        return visit_include(w, event);
+    case KN_SCAN_COMPUTED: {
+        const kn_computed_include include = {.from = w->from,
+                                             .line = event->line,
+                                             .trusted = w->from != NULL &&
+                                                        row_of(w)->place.base == KN_PLACE_SYSTEM,
+                                             .next = event->next,
+                                             .probe = event->probe};
+        return kn_computed_add(&w->computed, &include, event->text);
+    }
+    case KN_SCAN_DEFINE:
+        return kn_macros_define(&w->computed.macros, event->text, event->rest);
+    case KN_SCAN_UNDEFINE:
+        return kn_macros_undefine(&w->computed.macros, event->text);
+    }
+    return KILN_OK;
 }
 
 /* One name that a computed include may stand for. */
 static kiln_status visit_computed(void *user, kn_span name, bool quoted)
 {
     walk *w = user;
-    const kn_include include = {name, quoted, w->at->next, w->at->probe};
+    const kn_scan_event include = {
+        .text = name, .quoted = quoted, .next = w->at->next, .probe = w->at->probe};
     kiln_status status = visit_include(w, &include);
     /* Where all that is searched is known, one that is not there is keyed as missing. */
     w->at->found = w->at->found || w->targets > 0 || w->path->request->search_path_complete;
@@ -443,7 +447,7 @@ static kiln_status take_scan(walk *w, kiln_status status, const kn_scan_stop *st
     w->list->names_seen = w->list->names_seen || stop->names;
     w->list->imports_seen = w->list->imports_seen || stop->imports;
     if (w->from != NULL) {
-        w->list->headers[w->from->ordinal - 1].is_once = stop->once;
+        row_of(w)->is_once = stop->once;
         w->facts->names = w->facts->names || stop->names;
     }
     return status == KILN_OK && stop->why != NULL
@@ -455,10 +459,10 @@ static kiln_status scan_own_text(walk *w)
 {
     kn_scan_stop stop;
     const kn_span text = kn_span_of(w->source->text, w->source->length);
-    kn_scan_macros macros = w->macros;
-    macros.pieces = &w->own;
-    const kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
-                                                      visit_include, &macros, w, &stop);
+    kn_scan_reader reader = w->reader;
+    reader.pieces = &w->own;
+    const kiln_status status =
+        kn_include_scan(text, kn_closure_raw_strings(w->source), &reader, &stop);
     return take_scan(w, status, &stop);
 }
 
@@ -467,7 +471,6 @@ static kiln_status read_header(walk *w, kn_header_list_header *row)
     kn_include_file file;
     kn_scan_stop stop;
     kn_scan_record *record = NULL;
-    const kn_scan_reports reports = {visit_include, &w->macros, w};
     kiln_status status = kn_include_path_read(w->path, &row->place,
                                               kn_header_list_name(w->list, row->place.name), &file);
     if (status != KILN_OK) {
@@ -479,8 +482,8 @@ static kiln_status read_header(walk *w, kn_header_list_header *row)
     row->stamp = file.stamp;
     memcpy(row->digest, file.digest, 32);
     w->bytes += file.text.length;
-    status =
-        kn_scan_record_make(file.text, kn_closure_raw_strings(w->source), &reports, &stop, &record);
+    status = kn_scan_record_make(file.text, kn_closure_raw_strings(w->source), &w->reader, &stop,
+                                 &record);
     status = take_scan(w, status, &stop);
     kn_header_memo_put_scan(w->path->request->memo, &file.stamp, file.read_ns, file.digest, record);
     kn_include_file_deinit(&file);
@@ -491,8 +494,6 @@ static kiln_status expand_node(walk *w, const node *at)
 {
     kn_header_list_header *row = &w->list->headers[at->ordinal - 1];
     const kn_scan_record *record = NULL;
-    const kn_scan_reports reports = {visit_include, &w->macros, w};
-    kn_scan_stop stop;
     if (at->alias != NULL) {
         row->is_alias = true;
         row->stamp = w->list->headers[at->alias->ordinal - 1].stamp;
@@ -505,9 +506,8 @@ static kiln_status expand_node(walk *w, const node *at)
                                   kn_closure_raw_strings(w->source), row->digest, &record)) {
         return read_header(w, row);
     }
-    w->bytes += kn_scan_record_text_length(record);
-    const kiln_status status = kn_scan_record_replay(record, &reports, &stop);
-    return take_scan(w, status, &stop);
+    w->bytes += record->text_length;
+    return take_scan(w, kn_scan_record_replay(record, &w->reader), &record->stop);
 }
 
 /* Scans everything reached; computed includes again and again, until none has anything new. */
@@ -536,7 +536,7 @@ static kiln_status visit_implied(walk *w)
     const kn_closure_request *request = w->path->request;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < request->implied_count && status == KILN_OK; i++) {
-        const kn_include include = {kn_span_of_text(request->implied[i]), false, false, true};
+        const kn_scan_event include = {.text = kn_span_of_text(request->implied[i]), .probe = true};
         status = visit_include(w, &include);
     }
     return status;
@@ -560,10 +560,7 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, kn_walk
     kn_strbuf_init(&w.normal_key, 0);
     kn_strbuf_init(&w.scratch, 0);
     kn_computed_init(&w.computed);
-    w.macros = (kn_scan_macros){.define = note_definition,
-                                .undefine = note_undefinition,
-                                .computed = walk_computed,
-                                .pieces = &facts->pieces};
+    w.reader = (kn_scan_reader){take_event, &w, true, true, &facts->pieces};
     kiln_status status = kn_macros_give(&w.computed.macros, source);
     if (status == KILN_OK) {
         status = scan_own_text(&w);

@@ -99,8 +99,7 @@ bool kn_header_memo_find_scan(kn_header_memo *memo, const kn_stamp *now, bool ra
                               uint8_t out_digest[32], const kn_scan_record **out_record)
 {
     memo_row row;
-    if (!find_row(memo, now, &row) || row.scan == NULL ||
-        kn_scan_record_raw_strings(row.scan) != raw_strings) {
+    if (!find_row(memo, now, &row) || row.scan == NULL || row.scan->raw_strings != raw_strings) {
         return false;
     }
     memcpy(out_digest, row.digest, sizeof(row.digest));

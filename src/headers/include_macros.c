@@ -107,28 +107,33 @@ static bool copy_line(scanner *s, line *out, bool nested)
 
 void kn_include_scan_definition(scanner *s, bool is_define)
 {
-    const kn_scan_macros *macros = s->macros;
-    if (macros == NULL || (is_define ? macros->define == NULL : macros->undefine == NULL)) {
+    if (!s->reader->definitions) {
         return;
     }
     line text;
     (void)copy_line(s, &text, false);
     const char *end = skip_class(text.text, text.text + text.length, CLASS_WORD);
-    const kn_span name = kn_span_of(text.text, (size_t)(end - text.text));
-    const kn_span rest = kn_span_of(text.fits ? end : NULL, text.length - name.length);
-    if (name.length > 0) {
-        s->status =
-            is_define ? macros->define(s->user, name, rest) : macros->undefine(s->user, name);
+    kn_scan_event event = {.kind = is_define ? KN_SCAN_DEFINE : KN_SCAN_UNDEFINE,
+                           .text = kn_span_of(text.text, (size_t)(end - text.text))};
+    if (is_define) {
+        event.rest = kn_span_of(text.fits ? end : NULL, text.length - event.text.length);
+    }
+    if (event.text.length > 0) {
+        s->status = s->reader->report(s->reader->user, &event);
     }
 }
 
 bool kn_include_scan_computed(scanner *s, bool next_one, bool probe)
 {
     line text;
-    if (s->macros == NULL || s->macros->computed == NULL || !copy_line(s, &text, probe)) {
+    if (!s->reader->computed || !copy_line(s, &text, probe)) {
         return false;
     }
-    s->status = s->macros->computed(s->user, kn_span_of(text.text, text.length), line_of(s),
-                                    next_one, probe);
+    const kn_scan_event event = {.kind = KN_SCAN_COMPUTED,
+                                 .text = kn_span_of(text.text, text.length),
+                                 .next = next_one,
+                                 .probe = probe,
+                                 .line = (uint32_t)line_of(s)};
+    s->status = s->reader->report(s->reader->user, &event);
     return true;
 }

@@ -34,11 +34,6 @@ static const char *find_in_text(kn_span text, const char *what)
 
 /* --- comments and literals -------------------------------------------------------------------- */
 
-static kn_pieces *pieces_of(scanner *s)
-{
-    return s->macros != NULL ? s->macros->pieces : NULL;
-}
-
 /* Whether there are but blanks and comments between the last string literal and this one. */
 static bool follows_literal(const scanner *s, const char *from)
 {
@@ -57,7 +52,7 @@ static void check_assembly(scanner *s, const char *from, bool raw)
     const size_t size = (size_t)(s->p - from);
     s->stop->once = s->stop->once || (size == 6 && memcmp(from, "\"once\"", size) == 0);
     const char *why =
-        kn_assembly_read(&s->assembly, pieces_of(s), kn_span_of(from, size), raw, goes_on);
+        kn_assembly_read(&s->assembly, s->reader->pieces, kn_span_of(from, size), raw, goes_on);
     s->literal_end = s->p;
     if (why != NULL) {
         stop_scan(s, why);
@@ -181,8 +176,11 @@ static void read_name(scanner *s, bool next_one, bool probe)
     }
     s->p++;
     s->name[length] = '\0';
-    kn_include include = {kn_span_of(s->name, length), open == '"', next_one, probe};
-    s->status = s->visit(s->user, &include);
+    const kn_scan_event event = {.text = kn_span_of(s->name, length),
+                                 .quoted = open == '"',
+                                 .next = next_one,
+                                 .probe = probe};
+    s->status = s->reader->report(s->reader->user, &event);
 }
 
 /* Macros that hand their parameter on to __has_include are known by their name (CCCL's
@@ -245,8 +243,8 @@ static void scan_definition(scanner *s, bool is_define, bool changes)
     }
     read_word(s, word);
     if (is_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
-        if (pieces_of(s) != NULL) {
-            pieces_of(s)->marks.wraps = true;
+        if (s->reader->pieces != NULL) {
+            s->reader->pieces->marks.wraps = true;
         }
         s->p++;
         (void)skip_blanks(s);
@@ -322,8 +320,8 @@ static void read_reserved(scanner *s, const char *start, const char *word)
 
 static void note_piece(scanner *s, const char *word, size_t length)
 {
-    if (pieces_of(s) != NULL) {
-        kn_pieces_note(pieces_of(s), word, length);
+    if (s->reader->pieces != NULL) {
+        kn_pieces_note(s->reader->pieces, word, length);
     }
 }
 
@@ -378,8 +376,8 @@ static void read_hash(scanner *s, bool at_line_start)
         return;
     }
     const int c = peek_character(s);
-    if ((c == '#' || c == '%') && pieces_of(s) != NULL) {
-        pieces_of(s)->marks.joined = true;
+    if ((c == '#' || c == '%') && s->reader->pieces != NULL) {
+        s->reader->pieces->marks.joined = true;
     }
 }
 
@@ -419,12 +417,6 @@ static bool has_trigraph(kn_span text)
     return find_in_text(text, "?\?=") != NULL || find_in_text(text, "?\?/") != NULL;
 }
 
-kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
-                            kn_scan_stop *out_stop)
-{
-    return kn_include_scan_macros(text, raw_strings, visit, NULL, user, out_stop);
-}
-
 /* One pass, in one reading. */
 static void read_text(scanner *s, kn_span text)
 {
@@ -451,8 +443,8 @@ static void read_text(scanner *s, kn_span text)
     }
 }
 
-kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
-                                   const kn_scan_macros *macros, void *user, kn_scan_stop *out_stop)
+kiln_status kn_include_scan(kn_span text, bool raw_strings, const kn_scan_reader *reader,
+                            kn_scan_stop *out_stop)
 {
     *out_stop = (kn_scan_stop){.why = NULL};
     if (text.length == 0) {
@@ -462,10 +454,7 @@ kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn
                  .p = text.data,
                  .end = text.data + text.length,
                  .raw_strings = raw_strings,
-                 .visit = visit,
-                 .macros = macros,
-                 .user = user,
-                 .status = KILN_OK,
+                 .reader = reader,
                  .stop = out_stop};
     if (has_trigraph(text)) {
         stop_scan(&s, "trigraphs");

@@ -12,21 +12,38 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/span.h"
 #include "headers/pieces.h"
 #include "kiln/status.h"
 
-/* One file that the text names. `name` lives for the call and has a NUL after it. */
-typedef struct kn_include {
-    kn_span name;
-    bool quoted; /* "x", not <x> */
-    bool next;   /* #include_next, __has_include_next */
-    bool probe;  /* __has_include: may be absent without harm */
-} kn_include;
+typedef enum kn_scan_kind {
+    KN_SCAN_INCLUDE,  /* `text` is the name of a file, with a NUL after it */
+    KN_SCAN_COMPUTED, /* `text` is what follows #include, or is in __has_include(): not a name */
+    KN_SCAN_DEFINE,   /* `text` is the macro's name, `rest` what follows it */
+    KN_SCAN_UNDEFINE,
+} kn_scan_kind;
 
-/* Any status but KILN_OK ends the scan and is returned by it. */
-typedef kiln_status kn_include_fn(void *user, const kn_include *include);
+/* What the text asks for or defines. The spans live for the call. */
+typedef struct kn_scan_event {
+    kn_scan_kind kind;
+    kn_span text;
+    kn_span rest;  /* "(x) #x", " 4", "", with comments taken out; data NULL: it is long */
+    bool quoted;   /* "x", not <x> */
+    bool next;     /* #include_next, __has_include_next */
+    bool probe;    /* __has_include: may be absent without harm */
+    uint32_t line; /* of a computed include */
+} kn_scan_event;
+
+typedef struct kn_scan_reader {
+    /* Any status but KILN_OK ends the scan and is returned by it. */
+    kiln_status (*report)(void *user, const kn_scan_event *event);
+    void *user;
+    bool computed;     /* report them; else an include of a macro stops the scan */
+    bool definitions;  /* report them, too */
+    kn_pieces *pieces; /* gets what is there in pieces; may be NULL */
+} kn_scan_reader;
 
 /* Why the text cannot be followed; `why` is NULL if it can, else static text. */
 typedef struct kn_scan_stop {
@@ -37,26 +54,10 @@ typedef struct kn_scan_stop {
     bool imports; /* #import, which says it of another */
 } kn_scan_stop;
 
-/* What is reported besides, to one who evaluates computed includes; any of them may be NULL. Spans
- * live for the call. Without `computed`, an include of a macro stops the scan. */
-typedef struct kn_scan_macros {
-    /* #define: what follows the name, as in "(x) #x", " 4", "", with comments taken out; its data
-     * is NULL where that is long. */
-    kiln_status (*define)(void *user, kn_span name, kn_span rest);
-    kiln_status (*undefine)(void *user, kn_span name);
-    /* #include TEXT, or __has_include(TEXT), neither of which is a name as it stands. */
-    kiln_status (*computed)(void *user, kn_span text, size_t line, bool next, bool probe);
-    kn_pieces *pieces; /* gets what is there in pieces */
-} kn_scan_macros;
-
-/* Calls `visit` for each include, in order. `raw_strings`: the language certainly has them (C++);
- * where it may not, text that reads differently with and without them stops the scan. */
-kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
+/* Reports each include, in order. `raw_strings`: the language certainly has them (C++); where it
+ * may not, text that reads differently with and without them stops the scan. */
+kiln_status kn_include_scan(kn_span text, bool raw_strings, const kn_scan_reader *reader,
                             kn_scan_stop *out_stop);
-/* The same; `macros` may be NULL. */
-kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
-                                   const kn_scan_macros *macros, void *user,
-                                   kn_scan_stop *out_stop);
 
 /* Whether a text outside the source (the value of a -D, an option) mentions a file's name. */
 bool kn_include_scan_names(kn_span text);

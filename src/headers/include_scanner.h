@@ -32,9 +32,7 @@ typedef struct scanner {
     const char *literal_end; /* of the last string literal of this reading, or NULL */
     kn_assembly assembly;
     char parameter[WORD_SIZE]; /* of the macro being defined, if it may wrap __has_include; or "" */
-    kn_include_fn *visit;
-    const kn_scan_macros *macros; /* or NULL */
-    void *user;
+    const kn_scan_reader *reader;
     kiln_status status;
     kn_scan_stop *stop;
     char name[NAME_SIZE];

@@ -1,8 +1,8 @@
 /* What the scan of one header's text reported, kept so that the next source of the process that
  * includes the header need not read it: compilers get many sources that share hundreds of headers.
  *
- *     kn_scan_record_make(text, ..., &record, &stop)    as kn_include_scan_macros, and keeps it
- *     kn_scan_record_replay(record, ..., &stop)         the same calls again, without the text
+ *     kn_scan_record_make(text, ..., &stop, &record)    as kn_include_scan, and keeps it
+ *     kn_scan_record_replay(record, ...)                the same calls again, without the text
  *
  * A record holds no place and no directory: where an include leads is found again each time. It is
  * never changed after it was made. */
@@ -14,26 +14,24 @@
 
 #include "headers/include_scan.h"
 
-typedef struct kn_scan_record kn_scan_record;
+typedef struct kn_scan_record {
+    kn_few_pieces *pieces;
+    kn_scan_stop stop;
+    bool raw_strings;   /* as it was scanned */
+    size_t text_length; /* of what was scanned */
+    size_t length;      /* of the events */
+    char events[];
+} kn_scan_record;
 
-/* What happens at each report of a scan. */
-typedef struct kn_scan_reports {
-    kn_include_fn *visit;
-    const kn_scan_macros *macros; /* not NULL, and without NULL in it but for `pieces` */
-    void *user;
-} kn_scan_reports;
-
-/* Scans a text. *out_record is NULL, with any status, if a report failed, if the scan stopped, or
- * if memory ran out. */
-kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_reports *reports,
+/* Scans a text for a reader that wants everything. *out_record is NULL, with any status, if a
+ * report failed, if the scan stopped, or if memory ran out. */
+kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_reader *reader,
                                 kn_scan_stop *out_stop, kn_scan_record **out_record);
 void kn_scan_record_destroy(kn_scan_record *record); /* NULL is allowed */
 
-kiln_status kn_scan_record_replay(const kn_scan_record *record, const kn_scan_reports *reports,
-                                  kn_scan_stop *out_stop);
+/* What stopped the scan, or was seen, is in record->stop. */
+kiln_status kn_scan_record_replay(const kn_scan_record *record, const kn_scan_reader *reader);
 
-size_t kn_scan_record_size(const kn_scan_record *record);        /* in memory */
-size_t kn_scan_record_text_length(const kn_scan_record *record); /* of what was scanned */
-bool kn_scan_record_raw_strings(const kn_scan_record *record);   /* as it was scanned */
+size_t kn_scan_record_size(const kn_scan_record *record); /* in memory */
 
 #endif

@@ -22,36 +22,27 @@ static void append_part(kn_strbuf *out, char kind, unsigned flags, kn_span text)
     kn_strbuf_append(out, text.data, text.data != NULL ? text.length : 0);
 }
 
-static kiln_status shape_include(void *user, const kn_include *include)
+static kiln_status shape_event(void *user, const kn_scan_event *event)
 {
     kn_walk_shape *shape = user;
-    append_part(&shape->includes, 'i',
-                (include->quoted ? 1u : 0u) | (include->next ? 2u : 0u) |
-                    (include->probe ? 4u : 0u),
-                include->name);
-    return KILN_OK;
-}
-
-static kiln_status shape_computed(void *user, kn_span text, size_t line, bool next, bool probe)
-{
-    kn_walk_shape *shape = user;
-    (void)line; /* of a reason only */
-    append_part(&shape->includes, 'c', (next ? 2u : 0u) | (probe ? 4u : 0u), text);
-    return KILN_OK;
-}
-
-static kiln_status shape_define(void *user, kn_span name, kn_span rest)
-{
-    kn_walk_shape *shape = user;
-    append_part(&shape->definitions, 'd', rest.data == NULL, name);
-    append_part(&shape->definitions, '=', 0, rest.data != NULL ? rest : kn_span_of("", 0));
-    return KILN_OK;
-}
-
-static kiln_status shape_undefine(void *user, kn_span name)
-{
-    kn_walk_shape *shape = user;
-    append_part(&shape->definitions, 'u', 0, name);
+    const unsigned flags =
+        (event->quoted ? 1u : 0u) | (event->next ? 2u : 0u) | (event->probe ? 4u : 0u);
+    switch (event->kind) {
+    case KN_SCAN_INCLUDE:
+        append_part(&shape->includes, 'i', flags, event->text);
+        break;
+    case KN_SCAN_COMPUTED: /* its line is in a reason only */
+        append_part(&shape->includes, 'c', flags, event->text);
+        break;
+    case KN_SCAN_DEFINE:
+        append_part(&shape->definitions, 'd', event->rest.data == NULL, event->text);
+        append_part(&shape->definitions, '=', 0,
+                    event->rest.data != NULL ? event->rest : kn_span_of("", 0));
+        break;
+    case KN_SCAN_UNDEFINE:
+        append_part(&shape->definitions, 'u', 0, event->text);
+        break;
+    }
     return KILN_OK;
 }
 
@@ -71,10 +62,7 @@ void kn_walk_shape_make(const kn_include_path *path, kn_walk_shape *out_shape)
 {
     const kn_closure_request *request = path->request;
     const kiln_source *source = request->source;
-    const kn_scan_macros macros = {.define = shape_define,
-                                   .undefine = shape_undefine,
-                                   .computed = shape_computed,
-                                   .pieces = &out_shape->pieces};
+    const kn_scan_reader reader = {shape_event, out_shape, true, true, &out_shape->pieces};
     kn_scan_stop stop = {.why = NULL};
     *out_shape = (kn_walk_shape){.names = false};
     kn_strbuf_init(&out_shape->includes, 0);
@@ -86,9 +74,8 @@ void kn_walk_shape_make(const kn_include_path *path, kn_walk_shape *out_shape)
     kn_include_path_describe(path, &out_shape->includes);
     append_part(&out_shape->includes, 'l', (unsigned)source->language, kn_span_of("", 0));
     append_options(source, &out_shape->definitions);
-    const kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),
-                                                      kn_closure_raw_strings(source), shape_include,
-                                                      &macros, out_shape, &stop);
+    const kiln_status status = kn_include_scan(kn_span_of(source->text, source->length),
+                                               kn_closure_raw_strings(source), &reader, &stop);
     append_part(&out_shape->includes, 'm', stop.imports, kn_span_of("", 0));
     out_shape->names = stop.names;
     if (status != KILN_OK || stop.why != NULL || !kn_strbuf_ok(&out_shape->includes) ||

@@ -13,25 +13,6 @@ typedef struct bed {
     size_t computed;
 } bed;
 
-static kiln_status ignore_include(void *user, const kn_include *include)
-{
-    (void)user;
-    (void)include;
-    return KILN_OK;
-}
-
-static kiln_status take_definition(void *user, kn_span name, kn_span rest)
-{
-    bed *b = user;
-    return kn_macros_define(&b->macros, name, rest);
-}
-
-static kiln_status take_undefinition(void *user, kn_span name)
-{
-    bed *b = user;
-    return kn_macros_undefine(&b->macros, name);
-}
-
 static kiln_status check_name(void *user, kn_span name, bool quoted)
 {
     (void)user;
@@ -43,14 +24,25 @@ static kiln_status check_name(void *user, kn_span name, bool quoted)
     return KILN_OK;
 }
 
-static kiln_status evaluate(void *user, kn_span text, size_t line, bool next, bool probe)
+static kiln_status take_event(void *user, const kn_scan_event *event)
 {
     bed *b = user;
     kn_macro_doubt doubt;
-    if (line == 0 || ++b->computed > 16) { /* enough of them for one input */
-        return line == 0 ? KILN_E_INVALID : KILN_OK;
+    switch (event->kind) {
+    case KN_SCAN_DEFINE:
+        return kn_macros_define(&b->macros, event->text, event->rest);
+    case KN_SCAN_UNDEFINE:
+        return kn_macros_undefine(&b->macros, event->text);
+    case KN_SCAN_COMPUTED:
+        if (event->line == 0 || ++b->computed > 16) { /* enough of them for one input */
+            return event->line == 0 ? KILN_E_INVALID : KILN_OK;
+        }
+        return kn_macros_names(&b->macros, event->text, event->next != event->probe, check_name, b,
+                               &doubt);
+    case KN_SCAN_INCLUDE:
+        break;
     }
-    return kn_macros_names(&b->macros, text, next != probe, check_name, b, &doubt);
+    return KILN_OK;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -72,11 +64,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source.option_count = 1;
     kn_macros_init(&b.macros);
     kn_pieces pieces = {.marks = {.joined = false}};
-    const kn_scan_macros macros = {take_definition, take_undefinition, evaluate, &pieces};
+    const kn_scan_reader reader = {take_event, &b, true, true, &pieces};
     kn_scan_stop stop;
     if (kn_macros_give(&b.macros, &source) != KILN_OK ||
-        kn_include_scan_macros(kn_span_of(end, size - (size_t)(end - data)), false, ignore_include,
-                               &macros, &b, &stop) != KILN_OK) {
+        kn_include_scan(kn_span_of(end, size - (size_t)(end - data)), false, &reader, &stop) !=
+            KILN_OK) {
         abort();
     }
     kn_macros_deinit(&b.macros);

@@ -6,11 +6,11 @@
 
 #include "headers/include_scan.h"
 
-static kiln_status check(void *user, const kn_include *include)
+static kiln_status check(void *user, const kn_scan_event *include)
 {
     const size_t *size = user;
-    if (include->name.length == 0 || include->name.length > *size ||
-        strlen(include->name.data) != include->name.length) {
+    if (include->text.length == 0 || include->text.length > *size ||
+        strlen(include->text.data) != include->text.length) {
         abort();
     }
     return KILN_OK;
@@ -25,8 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     size_t length = size - 1;
     kn_scan_stop stop;
+    const kn_scan_reader reader = {.report = check, .user = &length};
     kiln_status status =
-        kn_include_scan(kn_span_of(data + 1, length), (data[0] & 1) != 0, check, &length, &stop);
+        kn_include_scan(kn_span_of(data + 1, length), (data[0] & 1) != 0, &reader, &stop);
     if (status != KILN_OK || (stop.why != NULL && stop.line == 0)) {
         abort();
     }

@@ -15,12 +15,12 @@
 
 #include "base/strbuf.h"
 
-static kiln_status collect(void *user, const kn_include *include)
+static kiln_status collect(void *user, const kn_scan_event *include)
 {
     kn_strbuf *list = user;
-    assert_int_equal(include->name.data[include->name.length], '\0');
+    assert_int_equal(include->text.data[include->text.length], '\0');
     kn_strbuf_printf(list, "%s%s%s%s ", include->next ? "n" : "", include->probe ? "p" : "",
-                     include->quoted ? "q" : "a", include->name.data);
+                     include->quoted ? "q" : "a", include->text.data);
     return KILN_OK;
 }
 
@@ -35,7 +35,8 @@ static void expect_as(bool raw_strings, const char *text, const char *list, cons
     kn_strbuf found;
     kn_strbuf_init(&found, 0);
     kn_scan_stop stop;
-    assert_int_equal(kn_include_scan(kn_span_of(copy, length), raw_strings, collect, &found, &stop),
+    const kn_scan_reader reader = {.report = collect, .user = &found};
+    assert_int_equal(kn_include_scan(kn_span_of(copy, length), raw_strings, &reader, &stop),
                      KILN_OK);
     assert_string_equal(kn_strbuf_text(&found), list);
     if (why == NULL) {
@@ -185,9 +186,9 @@ static void K1_what_cannot_be_followed_stops_the_scan(void **state)
     expect("import = 1; s = \"see file.includes\"; a.b.c ? ? : %> %% ", "");
 }
 
-static kiln_status refuse_second(void *user, const kn_include *include)
+static kiln_status refuse_second(void *user, const kn_scan_event *event)
 {
-    (void)include;
+    (void)event;
     int *count = user;
     return ++*count == 2 ? KILN_E_NOMEM : KILN_OK;
 }
@@ -197,8 +198,9 @@ static void a_visitor_can_end_the_scan(void **state)
     (void)state;
     int count = 0;
     kn_scan_stop stop;
+    const kn_scan_reader reader = {.report = refuse_second, .user = &count};
     kn_span text = kn_span_of_text("#include <a>\n#include <b>\n#include <c>\n__TIME__");
-    assert_int_equal(kn_include_scan(text, false, refuse_second, &count, &stop), KILN_E_NOMEM);
+    assert_int_equal(kn_include_scan(text, false, &reader, &stop), KILN_E_NOMEM);
     assert_int_equal(count, 2);
     assert_null(stop.why);
 }
@@ -211,14 +213,13 @@ static void long_names_and_words_are_bounded(void **state)
     memcpy(text, "#include <", 10);
     int count = 0;
     kn_scan_stop stop;
-    assert_int_equal(
-        kn_include_scan(kn_span_of(text, sizeof text), false, refuse_second, &count, &stop),
-        KILN_OK);
+    const kn_scan_reader reader = {.report = refuse_second, .user = &count};
+    assert_int_equal(kn_include_scan(kn_span_of(text, sizeof text), false, &reader, &stop),
+                     KILN_OK);
     assert_string_equal(stop.why, "malformed #include");
     memset(text, '_', sizeof text);
-    assert_int_equal(
-        kn_include_scan(kn_span_of(text, sizeof text), false, refuse_second, &count, &stop),
-        KILN_OK);
+    assert_int_equal(kn_include_scan(kn_span_of(text, sizeof text), false, &reader, &stop),
+                     KILN_OK);
     assert_null(stop.why);
     assert_int_equal(count, 0);
 }

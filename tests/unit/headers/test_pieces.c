@@ -16,10 +16,10 @@
 static const char joins[] = "words that ## may join to __TIME__ or __has_include";
 static const char assembles[] = "assembler text in pieces that may read a file";
 
-static kiln_status pass_over(void *user, const kn_include *include)
+static kiln_status pass_over(void *user, const kn_scan_event *event)
 {
     (void)user;
-    (void)include;
+    (void)event;
     return KILN_OK;
 }
 
@@ -28,10 +28,8 @@ static const char *scan(const char *text, bool *out_names)
 {
     kn_scan_stop stop;
     kn_pieces pieces = {.marks = {.joined = false}};
-    const kn_scan_macros macros = {.pieces = &pieces};
-    assert_int_equal(
-        kn_include_scan_macros(kn_span_of_text(text), true, pass_over, &macros, NULL, &stop),
-        KILN_OK);
+    const kn_scan_reader reader = {.report = pass_over, .pieces = &pieces};
+    assert_int_equal(kn_include_scan(kn_span_of_text(text), true, &reader, &stop), KILN_OK);
     *out_names = stop.names || kn_pieces_name_file(&pieces);
     return stop.why != NULL ? stop.why : kn_pieces_stop(&pieces);
 }

@@ -157,9 +157,9 @@ static kiln_status make_recipe(request *r, kiln_diag *diag)
     return status == KILN_OK ? add_shaders(r, diag) : status;
 }
 
-static kiln_status note_include(void *user, const kn_include *include)
+static kiln_status note_include(void *user, const kn_scan_event *event)
 {
-    (void)include;
+    (void)event;
     *(bool *)user = true;
     return KILN_OK;
 }
@@ -172,8 +172,9 @@ static const char *find_include(const request *r)
     for (size_t i = 0; i < r->count; i++) {
         kn_scan_stop stop;
         bool includes = false;
+        const kn_scan_reader reader = {.report = note_include, .user = &includes};
         const kn_span text = kn_span_of(r->shaders[i].text, length_of(&r->shaders[i]));
-        if (kn_include_scan(text, false, note_include, &includes, &stop) != KILN_OK || includes ||
+        if (kn_include_scan(text, false, &reader, &stop) != KILN_OK || includes ||
             stop.why != NULL) {
             return "a shader includes named strings, or holds text that cannot be followed";
         }
