@@ -18,7 +18,7 @@
 #include "headers/include_path.h"
 #include "headers/links.h"
 #include "headers/twins.h"
-#include "headers/walk_memo.h"
+#include "headers/walk_shape.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -274,7 +274,7 @@ static kiln_status walk_anew(closure *c, const kn_walk_shape *shape)
         (void)kn_header_list_group(&c->list); /* without directories a check takes longer */
     }
     if (status == KILN_OK && c->view.reason[0] == '\0') {
-        kn_walk_memo_put(kn_header_memo_walks(c->request.memo), shape, &facts, &c->list);
+        kn_header_memo_put_walk(c->request.memo, shape, &facts, &c->list);
     }
     return status;
 }
@@ -284,8 +284,7 @@ static kiln_status take_walk(closure *c, const kn_walk_shape *shape)
 {
     kiln_blob *blob = NULL;
     bool names = false;
-    if (!kn_walk_memo_find(kn_header_memo_walks(c->request.memo), shape, c->request.source, &blob,
-                           &names)) {
+    if (!kn_header_memo_find_walk(c->request.memo, shape, c->request.source, &blob, &names)) {
         return KILN_MISS;
     }
     kiln_status status = take_list(c, blob);

@@ -137,9 +137,7 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
         kn_strbuf_append_text(&line, kn_header_list_name(&c->list, row->written));
         kn_strbuf_append_char(&line, ' ');
         kn_strbuf_append(&line, hex, sizeof hex - 1);
-        status = kn_strbuf_ok(&line)
-                     ? kiln_recipe_add_text(recipe, "header", line.data, line.length, diag)
-                     : kn_no_memory(diag, KN_FOLLOWING);
+        status = add_line(recipe, "header", &line, diag);
     }
     kn_strbuf_deinit(&line);
     if (status == KILN_OK) {
@@ -156,7 +154,7 @@ static kiln_status visit_place(const closure *c, const kn_place *place, const kn
                                kn_closure_place_fn *visit, void *user)
 {
     char *path = NULL;
-    if (place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
+    if (!kn_place_is_on_disk(place->base)) {
         return KILN_OK;
     }
     kiln_status status =
@@ -168,19 +166,18 @@ static kiln_status visit_place(const closure *c, const kn_place *place, const kn
     return status;
 }
 
-kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+/* `settled`: one that is too new for its times to tell a change is KILN_MISS. */
+static kiln_status visit_places(const closure *c, bool settled, kn_closure_place_fn *visit,
+                                void *user)
 {
-    const closure *c = (const closure *)view;
     const kn_header_list *list = &c->list;
     kiln_status status = KILN_OK;
-    if (view->bypass || !c->has_includes) {
-        return KILN_OK;
-    }
     for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
         const kn_header_list_header *row = &list->headers[i];
-        const bool settled = row->place.base == KN_PLACE_MEMORY ||
-                             kn_stamp_holds(&row->stamp, &row->stamp, list->recorded_ns);
-        status = settled ? visit_place(c, &row->place, &row->stamp, visit, user) : KILN_MISS;
+        const bool is_young = row->place.base != KN_PLACE_MEMORY &&
+                              !kn_stamp_holds(&row->stamp, &row->stamp, list->recorded_ns);
+        status =
+            settled && is_young ? KILN_MISS : visit_place(c, &row->place, &row->stamp, visit, user);
     }
     for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
         status = visit_place(c, &list->absent[i], NULL, visit, user);
@@ -188,22 +185,16 @@ kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit
     return status;
 }
 
+kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    return view->bypass || !c->has_includes ? KILN_OK : visit_places(c, true, visit, user);
+}
+
 kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit, void *user)
 {
     const closure *c = (const closure *)view;
-    const kn_header_list *list = &c->list;
-    kiln_status status = KILN_OK;
-    if (!c->has_path) {
-        return KILN_OK;
-    }
-    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
-        const kn_header_list_header *row = &list->headers[i];
-        status = visit_place(c, &row->place, &row->stamp, visit, user);
-    }
-    for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
-        status = visit_place(c, &list->absent[i], NULL, visit, user);
-    }
-    return status;
+    return c->has_path ? visit_places(c, false, visit, user) : KILN_OK;
 }
 
 kiln_status kn_closure_files(const kn_closure *view, kn_closure_file_fn *visit, void *user)

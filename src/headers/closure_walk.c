@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "headers/computed.h"
 #include "headers/include_scan.h"
-#include "headers/place_key.h"
 #include "headers/scan_record.h"
 #include "sys/file.h"
 

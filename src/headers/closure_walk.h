@@ -9,7 +9,7 @@
 #include "headers/header_list.h"
 #include "headers/include_path.h"
 #include "headers/pieces.h"
-#include "headers/walk_memo.h"
+#include "headers/walk_shape.h"
 
 /* Fills an initialised header list (all but recorded_ns). If the source or a header cannot be
  * followed, `reason` gets the text that says why, and the header list is of no use. KILN_E_NOMEM.

@@ -106,28 +106,62 @@ static void link_rows(kn_header_list *list)
     }
 }
 
-static bool is_on_disk(kn_place_base base)
+void kn_place_key_start(kn_strbuf *key, kn_place_base base, uint32_t index)
 {
-    return base != KN_PLACE_MEMORY && base != KN_PLACE_SHIPS;
+    unsigned char head[8];
+    kn_put_u32(head, (uint32_t)base);
+    kn_put_u32(head + 4, index);
+    kn_strbuf_clear(key);
+    kn_strbuf_append(key, head, sizeof head);
+}
+
+static void cut_text(kn_strbuf *text, size_t length)
+{
+    text->length = length;
+    text->data[length] = '\0';
+}
+
+void kn_place_key_append_normal(kn_strbuf *key, const char *name)
+{
+    if (*name == '/') {
+        kn_strbuf_append_char(key, '/');
+    }
+    size_t root = key->length;
+    while (*name != '\0' && kn_strbuf_ok(key)) {
+        size_t length = strcspn(name, "/");
+        bool up = length == 2 && memcmp(name, "..", 2) == 0;
+        const char *last = key->data + key->length;
+        while (last > key->data + root && last[-1] != '/') {
+            last--;
+        }
+        bool has_parent = key->length > root && strcmp(last, "..") != 0;
+        if (up && has_parent) {
+            size_t at = (size_t)(last - key->data);
+            cut_text(key, at > root ? at - 1 : root);
+        } else if (length > 0 && !(length == 1 && *name == '.')) {
+            if (key->length > root) {
+                kn_strbuf_append_char(key, '/');
+            }
+            kn_strbuf_append(key, name, length);
+        }
+        name += length;
+        name += *name == '/';
+    }
 }
 
 /* Gives a place its directory, by what is before the last "/" of its name. */
 static bool put_in_dir(kn_header_list *list, kn_place *place, kn_map *known, kn_strbuf *key)
 {
     const char *name = kn_header_list_name(list, place->name);
-    unsigned char head[8];
     uint32_t length = place->name_length;
     while (length > 0 && name[length - 1] != '/') {
         length--;
     }
     place->dir = place->next = 0;
-    if (!is_on_disk(place->base) || length == place->name_length) {
+    if (!kn_place_is_on_disk(place->base) || length == place->name_length) {
         return true;
     }
-    kn_put_u32(head, (uint32_t)place->base);
-    kn_put_u32(head + 4, place->index);
-    kn_strbuf_clear(key);
-    kn_strbuf_append(key, head, sizeof head);
+    kn_place_key_start(key, place->base, place->index);
     kn_strbuf_append(key, name, length);
     if (!kn_strbuf_ok(key)) {
         return false;
@@ -314,7 +348,7 @@ static bool get_dir(const unsigned char *row, kn_span names, kn_header_list_dire
                                           .index = kn_get_u32(row + 4),
                                           .name = kn_get_u32(row + 8),
                                           .length = kn_get_u32(row + 12)};
-    return base < KN_PLACE_BASES && is_on_disk((kn_place_base)base) &&
+    return base < KN_PLACE_BASES && kn_place_is_on_disk((kn_place_base)base) &&
            out_dir->name < names.length && out_dir->length < names.length - out_dir->name &&
            (out_dir->length == 0 ||
             (names.data[out_dir->name + out_dir->length - 1] == '/' &&

@@ -108,6 +108,17 @@ static inline const char *kn_header_list_name(const kn_header_list *list, uint32
     return (list->pool.data != NULL ? list->pool.data : kn_strbuf_text(&list->names)) + offset;
 }
 
+/* Whether places of this base have paths. */
+static inline bool kn_place_is_on_disk(kn_place_base base)
+{
+    return base != KN_PLACE_MEMORY && base != KN_PLACE_SHIPS;
+}
+
+/* Begins the key of a place in a map: the base and the index; a name is to follow. */
+void kn_place_key_start(kn_strbuf *key, kn_place_base base, uint32_t index);
+/* Appends a name without ".", "..", and doubled separators where that can be seen from the text. */
+void kn_place_key_append_normal(kn_strbuf *key, const char *name);
+
 /* Finds the directories of all rows. False when out of memory; the rows have no directories
  * then. */
 bool kn_header_list_group(kn_header_list *list);

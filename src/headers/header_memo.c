@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/map.h"
-#include "headers/walk_memo.h"
+#include "headers/closure_walk.h"
 #include "sys/thread.h"
 
 #define FILE_KEY_SIZE 16 /* device and inode */
@@ -18,10 +18,17 @@ typedef struct memo_row {
     const kn_scan_record *scan; /* NULL: none was kept */
 } memo_row;
 
+typedef struct walk_row {
+    kn_walk_facts facts;
+    kn_strbuf definitions; /* empty unless `facts.computed` */
+    kiln_blob *blob;
+} walk_row;
+
 struct kn_header_memo {
     kn_mutex lock;
     kn_map rows;
-    kn_walk_memo *walks;      /* NULL when memory was short */
+    kn_map walks; /* the includes of a shape -> walk_row */
+    size_t walk_bytes;
     kn_scan_record **records; /* all, those that no row has any more too: they may be in use */
     size_t record_count, record_capacity, record_bytes;
 };
@@ -32,9 +39,18 @@ kn_header_memo *kn_header_memo_create(void)
     if (memo != NULL) {
         kn_mutex_init(&memo->lock);
         kn_map_init(&memo->rows);
-        memo->walks = kn_walk_memo_create();
+        kn_map_init(&memo->walks);
     }
     return memo;
+}
+
+static void destroy_walk(walk_row *row)
+{
+    if (row != NULL) {
+        kn_strbuf_deinit(&row->definitions);
+        kiln_blob_release(row->blob);
+        free(row);
+    }
 }
 
 void kn_header_memo_destroy(kn_header_memo *memo)
@@ -48,18 +64,17 @@ void kn_header_memo_destroy(kn_header_memo *memo)
         free(row);
     }
     kn_map_deinit(&memo->rows);
+    cursor = 0;
+    while (kn_map_next(&memo->walks, &cursor, NULL, NULL, &row)) {
+        destroy_walk((walk_row *)row);
+    }
+    kn_map_deinit(&memo->walks);
     for (size_t i = 0; i < memo->record_count; i++) {
         kn_scan_record_destroy(memo->records[i]);
     }
     free((void *)memo->records);
-    kn_walk_memo_destroy(memo->walks);
     kn_mutex_deinit(&memo->lock);
     free(memo);
-}
-
-kn_walk_memo *kn_header_memo_walks(kn_header_memo *memo)
-{
-    return memo != NULL ? memo->walks : NULL;
 }
 
 static void name_file(const kn_stamp *stamp, unsigned char key[FILE_KEY_SIZE])
@@ -186,4 +201,88 @@ void kn_header_memo_put(kn_header_memo *memo, const kn_stamp *stamp, int64_t rea
                         const uint8_t digest[32])
 {
     kn_header_memo_put_scan(memo, stamp, read_ns, digest, NULL);
+}
+
+/* --- walks ------------------------------------------------------------------------------------ */
+
+static bool fits_definitions(const walk_row *row, const kn_walk_shape *shape)
+{
+    return !row->facts.computed ||
+           kn_span_equal(kn_span_of(row->definitions.data, row->definitions.length),
+                         kn_span_of(shape->definitions.data, shape->definitions.length));
+}
+
+bool kn_header_memo_find_walk(kn_header_memo *memo, const kn_walk_shape *shape,
+                              const kiln_source *source, kiln_blob **out_blob, bool *out_names)
+{
+    kn_walk_facts facts;
+    bool found = false;
+    if (memo == NULL || shape->includes.length == 0 || !kn_mutex_try(&memo->lock)) {
+        return false;
+    }
+    const walk_row *row =
+        (const walk_row *)kn_map_find(&memo->walks, shape->includes.data, shape->includes.length);
+    if (row != NULL && fits_definitions(row, shape)) {
+        found = true;
+        facts = row->facts;
+        *out_blob = kiln_blob_retain(row->blob);
+    }
+    kn_mutex_unlock(&memo->lock);
+    if (!found) {
+        return false;
+    }
+    *out_names = facts.names || shape->names;
+    kn_pieces_merge(&facts.pieces, &shape->pieces);
+    if (kn_closure_settle_pieces(source, &facts.pieces, out_names) != NULL) {
+        kiln_blob_release(*out_blob);
+        return false;
+    }
+    return true;
+}
+
+static walk_row *make_walk(const kn_walk_shape *shape, const kn_walk_facts *facts,
+                           const kn_header_list *list)
+{
+    walk_row *row = (walk_row *)calloc(1, sizeof(*row));
+    kn_strbuf bytes;
+    if (row == NULL) {
+        return NULL;
+    }
+    kn_strbuf_init(&bytes, 0);
+    kn_strbuf_init(&row->definitions, 0);
+    row->facts = *facts;
+    if (facts->computed) {
+        kn_strbuf_append(&row->definitions, shape->definitions.data, shape->definitions.length);
+    }
+    kn_header_list_write(list, true, &bytes);
+    const bool whole =
+        kn_strbuf_ok(&bytes) && kn_strbuf_ok(&row->definitions) &&
+        kiln_blob_create(bytes.data, bytes.length, NULL, 0, &row->blob, NULL) == KILN_OK;
+    kn_strbuf_deinit(&bytes);
+    if (!whole) {
+        destroy_walk(row);
+        row = NULL;
+    }
+    return row;
+}
+
+void kn_header_memo_put_walk(kn_header_memo *memo, const kn_walk_shape *shape,
+                             const kn_walk_facts *facts, const kn_header_list *list)
+{
+    walk_row *row =
+        memo != NULL && shape->includes.length > 0 ? make_walk(shape, facts, list) : NULL;
+    if (row == NULL || !kn_mutex_try(&memo->lock)) {
+        destroy_walk(row);
+        return;
+    }
+    const size_t size = kiln_blob_size(row->blob) + row->definitions.length + sizeof(*row);
+    void *old = NULL;
+    if (size <= KN_HEADER_MEMO_MAX_WALKS - memo->walk_bytes &&
+        kn_map_put(&memo->walks, shape->includes.data, shape->includes.length, row, &old)) {
+        memo->walk_bytes += size;
+        row = NULL;
+    }
+    kn_mutex_unlock(&memo->lock);
+    destroy_walk(row);
+    destroy_walk((walk_row *)old);
 }

@@ -7,7 +7,6 @@
 
 #include "headers/characters.h"
 #include "headers/include_scanner.h"
-#include "headers/include_words.h"
 
 static void stop_scan(scanner *s, const char *why)
 {
@@ -307,14 +306,15 @@ static bool is_raw_prefix(const char *word)
 }
 
 /* After a word that begins with an underscore. */
-static void read_reserved(scanner *s, const char *start, const char *word)
+static void read_reserved(scanner *s, const char *start, const char *word,
+                          const kn_reserved_word *found)
 {
-    if (kn_word_reads_time(word) != NULL) {
-        stop_scan(s, kn_word_reads_time(word));
-    } else if (strcmp(word, "__has_include") == 0) {
+    if (strcmp(word, "__has_include") == 0) {
         read_probe(s, start, false);
     } else if (strcmp(word, "__has_include_next") == 0) {
         read_probe(s, start, true);
+    } else if (found != NULL && !found->names) {
+        stop_scan(s, found->word);
     }
 }
 
@@ -328,10 +328,11 @@ static void note_piece(scanner *s, const char *word, size_t length)
 /* After a word that may be one of those that matter, which begins at `start`. */
 static void read_notable(scanner *s, const char *start, const char *word)
 {
-    s->stop->names = s->stop->names || kn_word_names_file(word);
+    const kn_reserved_word *found = kn_reserved_find(word, strlen(word));
+    s->stop->names = s->stop->names || (found != NULL && found->names);
     s->stop->once = s->stop->once || strcmp(word, "once") == 0;
     if (word[0] == '_') {
-        read_reserved(s, start, word);
+        read_reserved(s, start, word, found);
     } else if (is_raw_prefix(word) && peek_character(s) == '"') {
         skip_raw_string(s);
     } else if (strcmp(word, "import") == 0) {

@@ -52,7 +52,7 @@ static void look_at_dirs(link_search *s, char *name)
 static void look_at_links_of(link_search *s, const kn_place *place, size_t length)
 {
     char *name = NULL, *path = NULL;
-    if (s->changed || place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
+    if (s->changed || !kn_place_is_on_disk(place->base)) {
         return;
     }
     name = kn_text_copy_n(kn_header_list_name(s->list, place->name), length);

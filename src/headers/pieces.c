@@ -6,72 +6,84 @@
 
 #include "headers/characters.h"
 
-const uint64_t kn_pieces_follows[64] = {
-    0,
-    0x0000000000182000u,
-    0x0000000000000002u,
-    0x0000000000001000u,
-    0x0000000000000022u,
-    0x0000000080080000u,
-    0x0000000000000200u,
-    0,
-    0x0000000000000002u,
-    0x0000000000007000u,
-    0,
-    0,
-    0x0000000000200020u,
-    0x0000000000010020u,
-    0x000000000000000au,
-    0,
-    0x0000000080000000u,
-    0,
-    0,
-    0x0000000080100020u,
-    0x0000000000000222u,
-    0x0000000000000010u,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0x0008532680104254u,
-    0,
-    0x0018000000000000u,
-    0x0020002000000000u,
-    0x0000102200000000u,
-    0x0000002000000000u,
-    0x0104201080000000u,
-    0,
-    0,
-    0x0000000200000000u,
-    0x0000d00000000000u,
-    0,
-    0,
-    0x0030800000000000u,
-    0x0000000480000000u,
-    0x0000002880000000u,
-    0x0020400800000000u,
-    0,
-    0,
-    0x0010000800000000u,
-    0x0008a02080000000u,
-    0x0000020000000000u,
-    0x0004021000000000u,
-    0,
-    0,
-    0x0010000000000000u,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
+#define WORD(text) text, sizeof(text) - 1
+
+/* `assert` is one without any header to some compilers. The two of __has_include read files that
+ * are scanned, as long as they are written out. */
+const kn_reserved_word kn_reserved_words[KN_RESERVED_WORDS] = {
+    {WORD("__DATE__"), false},       {WORD("__TIME__"), false},
+    {WORD("__TIMESTAMP__"), false},  {WORD("__has_embed"), false},
+    {WORD("__has_include"), false},  {WORD("__has_include_next"), false},
+    {WORD("__FILE__"), true},        {WORD("__FILE_NAME__"), true},
+    {WORD("__BASE_FILE__"), true},   {WORD("__builtin_FILE"), true},
+    {WORD("source_location"), true}, {WORD("__builtin_FILE_NAME"), true},
+    {WORD("assert"), true},          {WORD("__builtin_source_location"), true},
 };
+
+const uint64_t kn_pieces_follows[64] = {0,
+                                        0x0000000000182000u,
+                                        0x0000000000000002u,
+                                        0x0000000000001000u,
+                                        0x0000000000000022u,
+                                        0x0000000080080000u,
+                                        0x0000000000000200u,
+                                        0,
+                                        0x0000000000000002u,
+                                        0x0000000000007000u,
+                                        0,
+                                        0,
+                                        0x0000000000200020u,
+                                        0x0000000000010020u,
+                                        0x000000000000000au,
+                                        0,
+                                        0x0000000080000000u,
+                                        0,
+                                        0,
+                                        0x0000000080100020u,
+                                        0x0000000000000222u,
+                                        0x0000000000000010u,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0x0008532680104254u,
+                                        0,
+                                        0x0018000000000000u,
+                                        0x0020002000000000u,
+                                        0x0000102200000000u,
+                                        0x0000002000000000u,
+                                        0x0104201080000000u,
+                                        0,
+                                        0,
+                                        0x0000000200000000u,
+                                        0x0000d00000000000u,
+                                        0,
+                                        0,
+                                        0x0030800000000000u,
+                                        0x0000000480000000u,
+                                        0x0000002880000000u,
+                                        0x0020400800000000u,
+                                        0,
+                                        0,
+                                        0x0010000800000000u,
+                                        0x0008a02080000000u,
+                                        0x0000020000000000u,
+                                        0x0004021000000000u,
+                                        0,
+                                        0,
+                                        0x0010000000000000u,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0,
+                                        0};
 
 /* Names of macros that hand their parameter on to __has_include end so (include_scan.c). */
 static const char wrapper[] = "HAS_INCLUDE";
@@ -84,15 +96,15 @@ static bool is_asm(const char *word, size_t length)
            (length == 7 && memcmp(word, "__asm__", 7) == 0);
 }
 
-static bool is_written_out(const char *word, size_t length)
+const kn_reserved_word *kn_reserved_find(const char *word, size_t length)
 {
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
         if (length == kn_reserved_words[i].length &&
             memcmp(kn_reserved_words[i].word, word, length) == 0) {
-            return true;
+            return &kn_reserved_words[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
@@ -103,7 +115,7 @@ void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
         pieces->marks.ends_wrapper = true;
     }
     pieces->marks.assembles = pieces->marks.assembles || is_asm(word, length);
-    if (is_written_out(word, length)) {
+    if (kn_reserved_find(word, length) != NULL) {
         return; /* one that is written out has been seen already */
     }
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {

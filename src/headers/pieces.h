@@ -13,7 +13,20 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "headers/include_words.h"
+
+/* Words in a text that make what is compiled of it depend on more than texts. `names`: code gets at
+ * the name of a file by it; else at the time, or at files that are not scanned. */
+typedef struct kn_reserved_word {
+    const char *word;
+    size_t length;
+    bool names;
+} kn_reserved_word;
+
+enum { KN_RESERVED_WORDS = 14, KN_RESERVED_LENGTH = 26 };
+extern const kn_reserved_word kn_reserved_words[KN_RESERVED_WORDS];
+
+/* NULL: the word is none of them. */
+const kn_reserved_word *kn_reserved_find(const char *word, size_t length);
 
 /* Collected with the pieces. */
 typedef struct kn_pieces_marks {

@@ -11,11 +11,6 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-static bool is_file(const kn_header_list_header *row)
-{
-    return row->place.base != KN_PLACE_MEMORY && row->place.base != KN_PLACE_SHIPS;
-}
-
 kiln_status kn_twins_find(kn_header_list *list)
 {
     kn_map seen;
@@ -24,7 +19,8 @@ kiln_status kn_twins_find(kn_header_list *list)
     list->twins_seen = false;
     for (size_t i = 0; i < list->header_count && status == KILN_OK && !list->twins_seen; i++) {
         kn_header_list_header *row = &list->headers[i];
-        if (!is_file(row) || row->is_alias || !(row->is_once || list->imports_seen)) {
+        if (!kn_place_is_on_disk(row->place.base) || row->is_alias ||
+            !(row->is_once || list->imports_seen)) {
             continue;
         }
         list->twins_seen = kn_map_find(&seen, row->digest, sizeof row->digest) != NULL;
@@ -94,9 +90,12 @@ static kiln_status describe_twins(const kn_include_path *path, const kn_header_l
     for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
         kn_header_list_header *row = &list->headers[i];
         const kn_header_list_header *first =
-            is_file(row) ? kn_map_find(&seen, row->digest, sizeof row->digest) : NULL;
+            kn_place_is_on_disk(row->place.base)
+                ? kn_map_find(&seen, row->digest, sizeof row->digest)
+                : NULL;
         if (first == NULL) {
-            if (is_file(row) && !kn_map_put(&seen, row->digest, sizeof row->digest, row, NULL)) {
+            if (kn_place_is_on_disk(row->place.base) &&
+                !kn_map_put(&seen, row->digest, sizeof row->digest, row, NULL)) {
                 status = KILN_E_NOMEM;
             }
             continue;
