@@ -352,7 +352,7 @@ typedef struct settings {
 /* Without the recorder every key would do. */
 static void check_recorder(const world *w)
 {
-    char *path = kt_path(w->dir, "probe");
+    char *path = kt_at(w->dir, "probe");
     char *real = realpath(w->dir, NULL);
     assert_non_null(real);
     kt_file_write(path, "x", 1);
@@ -365,7 +365,6 @@ static void check_recorder(const world *w)
         exit(2);
     }
     free(real);
-    free(path);
 }
 
 /* The number of stale hits; *out_played is set if the compiler is here. */

@@ -146,9 +146,8 @@ static void add_header(tree *t, const char *place, const char *name, tree_langua
 {
     tree_file *file = &t->files[t->file_count];
     char text[4096] = "";
-    char *path = kt_path(t->root, place);
+    char *path = kt_at(t->root, place);
     (void)snprintf(file->path, sizeof(file->path), "%s/%s", path, name);
-    free(path);
     append(text, sizeof(text), "#ifndef G%zu\n#define G%zu 1\n", t->file_count, t->file_count);
     if (language != TREE_GLSL || one_in(random, 3)) {
         append_statements(t, text, sizeof(text), language, 2, random);

@@ -1,11 +1,7 @@
 /* Bytes that claim to be a code object of an AMD GPU: read within their bounds, and the same when
  * asked again. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "apis/hip/backend/code_object.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 static void count_param(void *user, kn_metadata_arg arg)
 {

@@ -1,10 +1,7 @@
 /* Any text through the scanner and the macros of computed includes: its definitions are taken as
  * they come, each of its computed includes is evaluated, and the names that come out are as
  * promised. The first line of the input is the options. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "headers/include_scan.h"
 #include "headers/macro_expand.h"
 
@@ -44,8 +41,6 @@ static kiln_status take_event(void *user, const kn_scan_event *event)
     }
     return KILN_OK;
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,12 +1,7 @@
 /* Any bytes as a configuration file, the system's or the user's: values lie in the text, and a lock
  * is on what may be locked alone. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "sys/config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,11 +1,7 @@
 /* Bytes that claim to be a CUBIN: read beyond doubt or not at all, and the same when asked again.
  */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "apis/cuda/backend/cubin.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

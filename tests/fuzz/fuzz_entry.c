@@ -1,13 +1,8 @@
 /* Any bytes as an entry file: refused or a whole blob, in bounds either way. With an odd first byte
  * the magic and the checksum are made right, so that what is behind them is reached too. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "store/format/checksum.h"
 #include "store/format/entry.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void make_right(char *bytes, size_t size)
 {

@@ -1,12 +1,7 @@
 /* GLSL of any kind put into one text, with itself as the header that it may include; and the same
  * bytes as an artifact. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "apis/opengl/backend/container.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,19 +2,15 @@
  * answer, and then the server hangs up. What a lookup gave is believed or not as usual. */
 #include <poll.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fuzz/fuzz.h"
 #include "programs/kiln-remotes/http.h"
 
 #include "fuzz/remote_ask.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MOST ((size_t)64 << 10)
 

@@ -1,9 +1,6 @@
 /* Any text through the scanner of includes: it ends, stays in bounds, and reports names that are in
  * the text. The first byte chooses whether the language has raw strings. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "headers/include_scan.h"
 
 static kiln_status check(void *user, const kn_scan_event *include)
@@ -15,8 +12,6 @@ static kiln_status check(void *user, const kn_scan_event *include)
     }
     return KILN_OK;
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

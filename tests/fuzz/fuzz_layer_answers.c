@@ -1,10 +1,6 @@
 /* Any bytes as what a driver said of an OpenCL program: an end, in bounds. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "apis/opencl/dropin/answers.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

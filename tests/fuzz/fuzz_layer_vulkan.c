@@ -1,14 +1,9 @@
 /* What the Vulkan layer is given by others: bytes that were stored as a VkPipelineCache's, which
  * reach a driver only under its own header; code and constants of a program's, which are described
  * or left to the driver. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "apis/vulkan/dropin/data.h"
 #include "apis/vulkan/layer/contents.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 static const VkPipelineCacheHeaderVersionOne ours = {
     .headerSize = sizeof(ours),

@@ -1,11 +1,7 @@
 /* Text that claims to be OpenMetrics: refused with the file and the reason, or series of points in
  * the order of time. */
-#include <stdint.h>
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "page/metrics.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

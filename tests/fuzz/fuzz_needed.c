@@ -1,13 +1,9 @@
 /* A file that claims to be an ELF program: the libraries that it names are read within the bounds
  * of what it says, and the same when asked again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "apis/cpu/backend/object.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 typedef struct reading {
     size_t names, bytes;

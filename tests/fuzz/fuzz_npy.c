@@ -1,10 +1,6 @@
 /* Bytes that claim to be a .npy file: refused, or an array whose data lies within them. */
-#include <stdint.h>
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "kernel/npy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

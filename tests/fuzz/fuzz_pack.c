@@ -1,13 +1,8 @@
 /* Any bytes as a pack: refused, or walked and looked into in bounds. With an odd first byte the
  * checksums of trailer and records are made right, so that what is behind them is reached too. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/checked.h"
+#include "fuzz/fuzz.h"
 #include "store/pack/pack.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void sum(char *bytes, size_t from, size_t to, size_t at)
 {

@@ -1,14 +1,9 @@
 /* Any bytes as the record of statistics, and as a recipe's text: an end, in bounds. What is read as
  * a record is written as the same bytes, but for the room that nobody uses yet. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "key/recipe.h"
 #include "store/format/checksum.h"
 #include "store/format/stats.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_record(const uint8_t *data, size_t size)
 {

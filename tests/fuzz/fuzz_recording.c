@@ -1,14 +1,9 @@
 /* Any bytes as a file of a recording: refused, or a program whose bytes are the same when it is
  * written again. With an odd first byte the header is made right, so that what is behind it is
  * reached too. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "record/file_frame.h"
 #include "record/request.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_program(kn_span bytes)
 {

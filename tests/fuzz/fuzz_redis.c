@@ -1,17 +1,13 @@
 /* Any bytes as what a Redis server answers: the first byte chooses what was asked, the rest is the
  * answer, and then the server hangs up. What a lookup gave is believed or not as usual. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fuzz/fuzz.h"
 #include "programs/kiln-remotes/redis.h"
 #include "programs/kiln-remotes/wire_socket.h"
 
 #include "fuzz/remote_ask.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MOST ((size_t)64 << 10) /* a socket's buffer holds that */
 

@@ -1,11 +1,7 @@
 /* Any bytes as the result of a compile of NVRTC's or hipRTC's, and as a log that names its source:
  * an end, in bounds. */
-#include <stdint.h>
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "interpose/rtc_answer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,10 +1,6 @@
 /* Bytes that claim to be SPIR-V: refused, or described within the limits of the description. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "apis/vulkan/backend/spirv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,14 +1,9 @@
 /* Any bytes as what a remote gave, under the policy that takes most; and as a list of public keys.
  * With an odd first byte the checksum is made right, so that what is behind it is reached too. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "store/format/checksum.h"
 #include "store/format/entry.h"
 #include "store/remote/trust.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void make_right(char *bytes, size_t size)
 {

@@ -1,13 +1,8 @@
 /* Any bytes as the record of a tuning: refused, or what is read can be written and read again; and
  * as the rows next to it. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "tune/record.h"
 #include "tune/record_rows.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

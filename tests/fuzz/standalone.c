@@ -1,12 +1,9 @@
 /* Runs a fuzz target over files and directories given as arguments, with any compiler, so that
  * every input that once found something is an ordinary test for ever. */
 #include <dirent.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 enum { INPUT_MAX = 1 << 24 };
 

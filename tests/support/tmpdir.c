@@ -16,17 +16,6 @@ static void fail(const char *what, const char *path)
     abort();
 }
 
-char *kt_path(const char *dir, const char *name)
-{
-    size_t size = strlen(dir) + strlen(name) + 2;
-    char *path = malloc(size);
-    if (path == NULL) {
-        fail("malloc", name);
-    }
-    (void)snprintf(path, size, "%s/%s", dir, name);
-    return path;
-}
-
 char *kt_tmpdir_create(void)
 {
     const char *base = getenv("TMPDIR");

@@ -14,8 +14,10 @@ void kt_tmpdir_remove(char *path);
 /* The same as cmocka's setup and teardown: *state is the path. */
 int kt_tmpdir_setup(void **state);
 int kt_tmpdir_teardown(void **state);
+#define kt_dir_test(test) cmocka_unit_test_setup_teardown(test, kt_tmpdir_setup, kt_tmpdir_teardown)
 
-/* "directory/name" as malloc'ed text. */
+/* "directory/name" as text that lives as long as the program, and as malloc'ed text. */
+char *kt_at(const char *dir, const char *name);
 char *kt_path(const char *dir, const char *name);
 
 void kt_file_write(const char *path, const void *data, size_t size);

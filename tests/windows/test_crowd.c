@@ -30,7 +30,7 @@ static kiln_status run_compile(void *user, kiln_blob **out_blob, kiln_diag *diag
     char name[96], text[256];
     (void)snprintf(name, sizeof name, "compiled/%s-%lu", c->name,
                    (unsigned long)GetCurrentProcessId());
-    char *mark = kt_path(c->dir, name), *go = kt_path(c->dir, "go");
+    char *mark = kt_at(c->dir, name), *go = kt_at(c->dir, "go");
     kt_file_write(mark, "x", 1);
     while (c->dies && !kt_file_exists(go)) {
         Sleep(1);
@@ -38,8 +38,6 @@ static kiln_status run_compile(void *user, kiln_blob **out_blob, kiln_diag *diag
     if (c->dies) {
         (void)TerminateProcess(GetCurrentProcess(), ENDED);
     }
-    free(go);
-    free(mark);
     (void)snprintf(text, sizeof text, "what %s compiles to", c->name);
     return kiln_blob_create(text, strlen(text), "facts", 5, out_blob, diag);
 }
@@ -140,16 +138,14 @@ static void start(process *p, const char *role, const char *dir, int who)
 
 static void make_marks(const char *dir)
 {
-    char *marks = kt_path(dir, "compiled");
+    char *marks = kt_at(dir, "compiled");
     assert_int_equal(kn_file_make_dir(marks, NULL), KILN_OK);
-    free(marks);
 }
 
 static size_t compiles(const char *dir)
 {
-    char *marks = kt_path(dir, "compiled");
+    char *marks = kt_at(dir, "compiled");
     size_t count = kt_file_count(marks);
-    free(marks);
     return count;
 }
 
@@ -172,7 +168,7 @@ static void C4_a_killed_holder_frees_the_others(void **state)
 {
     enum { OTHERS = 3 };
     process holder, others[OTHERS];
-    char *go = kt_path(*state, "go");
+    char *go = kt_at(*state, "go");
     make_marks(*state);
     start(&holder, "die", *state, 0);
     while (compiles(*state) == 0) {
@@ -189,7 +185,6 @@ static void C4_a_killed_holder_frees_the_others(void **state)
         assert_int_equal(others[i].exit_code, RIGHT);
     }
     assert_int_equal(compiles(*state), 2); /* the holder's, and one more */
-    free(go);
 }
 
 static void C1_churn_with_clears_and_deaths_gives_no_wrong_byte(void **state)
@@ -216,12 +211,9 @@ int main(int argc, char **argv)
         return child_get(argv[2], strcmp(argv[1], "die") == 0);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(C6_processes_compile_once, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(C4_a_killed_holder_frees_the_others, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(C1_churn_with_clears_and_deaths_gives_no_wrong_byte,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(C6_processes_compile_once),
+        kt_dir_test(C4_a_killed_holder_frees_the_others),
+        kt_dir_test(C1_churn_with_clears_and_deaths_gives_no_wrong_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void names_are_utf8(void **state)
     static const char name[] = "\xe6\xb5\x8b\xe8\xaf\x95 \xc3\xa9 %d \xf0\x9f\x94\xa5.kiln";
     char found[128] = "";
     kn_file_facts facts;
-    char *dir = kt_path(*state, "\xd0\xbf\xd0\xb0\xd0\xbf\xd0\xba\xd0\xb0");
+    char *dir = kt_at(*state, "\xd0\xbf\xd0\xb0\xd0\xbf\xd0\xba\xd0\xb0");
     char *path = kn_path_join(dir, name);
     publish_text(*state, path, "text", KILN_OK);
     assert_holds(path, "text");
@@ -67,7 +67,6 @@ static void names_are_utf8(void **state)
     assert_int_equal(kn_file_remove(path, NULL), KILN_MISS);
     assert_int_equal(kn_file_remove_dir(dir), KILN_OK);
     free(path);
-    free(dir);
 }
 
 static void paths_may_be_long(void **state)
@@ -93,7 +92,7 @@ static void paths_may_be_long(void **state)
 /* A reader has the file as kiln opens it: it keeps what it has, and the new file is there. */
 static void a_file_is_replaced_and_removed_under_its_readers(void **state)
 {
-    char *path = kt_path(*state, "file");
+    char *path = kt_at(*state, "file");
     kn_map_file map;
     publish_text(*state, path, "old", KILN_OK);
     assert_int_equal(kn_map_file_open(path, &map, NULL), KILN_OK);
@@ -110,7 +109,6 @@ static void a_file_is_replaced_and_removed_under_its_readers(void **state)
     assert_int_equal(byte, 'n');
     kn_file_close(file);
     assert_false(kt_file_exists(path));
-    free(path);
 }
 
 typedef struct holder {
@@ -128,7 +126,7 @@ static void let_go_later(void *user)
 /* As a virus scanner does it: nobody else may open the file for a moment. */
 static void a_sharing_violation_is_waited_out(void **state)
 {
-    char *path = kt_path(*state, "file");
+    char *path = kt_at(*state, "file");
     kn_thread *thread = NULL;
     void *data = NULL;
     size_t size = 0;
@@ -151,13 +149,12 @@ static void a_sharing_violation_is_waited_out(void **state)
     assert_null(data);
     (void)CloseHandle(held);
     assert_holds(path, "held");
-    free(path);
 }
 
 /* Nothing is left behind where the wait has no success, and the old file is whole. */
 static void a_file_that_stays_held_is_kept(void **state)
 {
-    char *path = kt_path(*state, "file");
+    char *path = kt_at(*state, "file");
     kiln_diag diag = KILN_DIAG_INIT;
     kn_publish publish;
     publish_text(*state, path, "old", KILN_OK);
@@ -170,14 +167,13 @@ static void a_file_that_stays_held_is_kept(void **state)
     (void)CloseHandle(held);
     assert_holds(path, "old");
     assert_int_equal(kt_file_count(*state), 1);
-    free(path);
 }
 
 static void dirs_are_made_kept_and_removed(void **state)
 {
-    char *dir = kt_path(*state, "a\\b/c/");
-    char *blocked = kt_path(*state, "file/below");
-    char *file = kt_path(*state, "file");
+    char *dir = kt_at(*state, "a\\b/c/");
+    char *blocked = kt_at(*state, "file/below");
+    char *file = kt_at(*state, "file");
     uint64_t left = 0, size = 0;
     assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
     assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
@@ -190,14 +186,11 @@ static void dirs_are_made_kept_and_removed(void **state)
     assert_int_equal(kn_file_writable(*state, NULL), KILN_OK);
     assert_int_equal(kn_file_space(*state, &left, &size), KILN_OK);
     assert_true(size > 0 && left <= size);
-    free(file);
-    free(blocked);
-    free(dir);
 }
 
 static void a_touch_moves_the_stamp(void **state)
 {
-    char *path = kt_path(*state, "file");
+    char *path = kt_at(*state, "file");
     kn_file_facts before, after;
     struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000, .tv_nsec = 500}};
     kt_file_write(path, "x", 1);
@@ -208,24 +201,18 @@ static void a_touch_moves_the_stamp(void **state)
     assert_int_equal(kn_file_stat(path, false, &after, NULL), KILN_OK);
     assert_true(after.mtime_ns > before.mtime_ns);
     assert_true(after.inode == before.inode && after.device == before.device);
-    free(path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(names_are_utf8, kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(paths_may_be_long, kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_file_is_replaced_and_removed_under_its_readers,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_sharing_violation_is_waited_out, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_file_that_stays_held_is_kept, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(dirs_are_made_kept_and_removed, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_touch_moves_the_stamp, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(names_are_utf8),
+        kt_dir_test(paths_may_be_long),
+        kt_dir_test(a_file_is_replaced_and_removed_under_its_readers),
+        kt_dir_test(a_sharing_violation_is_waited_out),
+        kt_dir_test(a_file_that_stays_held_is_kept),
+        kt_dir_test(dirs_are_made_kept_and_removed),
+        kt_dir_test(a_touch_moves_the_stamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

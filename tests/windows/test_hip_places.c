@@ -18,25 +18,22 @@ static char *make_dir(const char *base, const char *name)
 static void put_library(const char *dir, const char *name)
 {
     size_t size = 0;
-    char *own = kn_paths_own_program(), *path = kt_path(dir, name);
+    char *own = kn_paths_own_program(), *path = kt_at(dir, name);
     char *data = kt_file_read(own, &size);
     assert_non_null(data);
     kt_file_write(path, data, size);
     free(data);
-    free(path);
     free(own);
 }
 
 static void expect(const char *dir, const char *library, const char *runtime)
 {
     kn_hip hip;
-    char *path = kt_path(dir, library), *other = kt_path(dir, runtime);
+    char *path = kt_at(dir, library), *other = kt_at(dir, runtime);
     memset(&hip, 0, sizeof hip);
     assert_true(kn_hip_locate(&hip));
     assert_string_equal(hip.library, path);
     assert_string_equal(hip.runtime, runtime[0] != '\0' ? other : "");
-    free(other);
-    free(path);
 }
 
 static void expect_none(void)
@@ -77,10 +74,9 @@ static void the_newest_of_a_directory_is_taken(void **state)
     put_library(bin, "amdhip64_6.dll");
     put_library(bin, "amdhip64_7.dll");
     expect(bin, "hiprtc0714.dll", "amdhip64_7.dll");
-    char *text = kt_path(bin, "hiprtc0800.dll"); /* the newest cannot be loaded */
+    char *text = kt_at(bin, "hiprtc0800.dll"); /* the newest cannot be loaded */
     kt_file_write(text, "no library", 10);
     expect_none();
-    free(text);
     free(bin);
     free(base);
 }
@@ -89,7 +85,7 @@ static void the_compiler_is_opened_first_where_it_is_the_only_one(void **state)
 {
     kn_hip hip;
     char *base = make_dir(*state, "sdk"), *bin = make_dir(base, "bin");
-    char *path = kt_path(bin, "amd_comgr0701.dll");
+    char *path = kt_at(bin, "amd_comgr0701.dll");
     assert_int_equal(setenv("ROCM_PATH", base, 1), 0);
     put_library(bin, "hiprtc0701.dll");
     put_library(bin, "amd_comgr0701.dll");
@@ -101,7 +97,6 @@ static void the_compiler_is_opened_first_where_it_is_the_only_one(void **state)
     memset(&hip, 0, sizeof hip);
     assert_true(kn_hip_locate(&hip));
     assert_string_equal(hip.compiler, "");
-    free(path);
     free(bin);
     free(base);
 }
@@ -125,13 +120,11 @@ static void places_have_an_order(void **state)
     put_library(bin, "hiprtc0603.dll");
     assert_int_equal(setenv("HIP_PATH", base, 1), 0);
     kn_hip hip; /* its runtime is the driver's */
-    char *library = kt_path(bin, "hiprtc0603.dll"), *runtime = kt_path(system, "amdhip64_6.dll");
+    char *library = kt_at(bin, "hiprtc0603.dll"), *runtime = kt_at(system, "amdhip64_6.dll");
     memset(&hip, 0, sizeof hip);
     assert_true(kn_hip_locate(&hip));
     assert_string_equal(hip.library, library);
     assert_string_equal(hip.runtime, runtime);
-    free(library);
-    free(runtime);
     free(programs);
     free(root);
     free(system);

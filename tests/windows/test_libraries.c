@@ -24,7 +24,6 @@ static void a_library_is_opened_by_name_and_by_path(void **state)
 {
     kn_dylib *lib = NULL, *again = NULL;
     kiln_probe_outcome outcome = KILN_PROBE_FAILED;
-    (void)state;
     assert_int_equal(open_one("version.dll", &lib, &outcome, NULL), KILN_OK);
     assert_int_equal(outcome, KILN_PROBE_READY);
     assert_true(kn_path_is_absolute(kn_dylib_path(lib)));
@@ -41,7 +40,7 @@ static void missing_unusable_and_relative_are_told_apart(void **state)
     kn_dylib *lib = NULL;
     kiln_probe_outcome outcome = KILN_PROBE_READY;
     kiln_diag diag = KILN_DIAG_INIT;
-    char *text = kt_path(*state, "text.dll");
+    char *text = kt_at(*state, "text.dll");
     assert_int_equal(open_one("other-missing.dll", &lib, &outcome, &diag), KILN_E_UNAVAILABLE);
     assert_int_equal(outcome, KILN_PROBE_LIBRARY_MISSING);
     assert_non_null(strstr(diag.why, "kiln-no-such-library.dll, other-missing.dll"));
@@ -53,7 +52,6 @@ static void missing_unusable_and_relative_are_told_apart(void **state)
     assert_int_equal(open_one("C:version.dll", &lib, &outcome, &diag), KILN_E_INVALID);
     assert_null(lib);
     kiln_diag_clear(&diag);
-    free(text);
 }
 
 static void binding_names_what_is_absent(void **state)
@@ -66,7 +64,6 @@ static void binding_names_what_is_absent(void **state)
     kn_dylib *lib = NULL;
     kiln_probe_outcome outcome = KILN_PROBE_FAILED;
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     assert_int_equal(open_one("kernel32.dll", &lib, &outcome, NULL), KILN_OK);
     assert_int_equal(kn_dylib_bind(lib, there, 2, 0, &table, NULL), KILN_OK);
     assert_non_null(table.exit_process);
@@ -96,7 +93,6 @@ static void see(void *user, const char *path, const char *build_id)
 
 static kn_module_choice choose_own(void *user, const char *path)
 {
-    (void)user;
     return strcmp(kn_path_name(path), "win_libraries.exe") == 0 ? KN_MODULE_WITH_NEEDED
                                                                 : KN_MODULE_NO;
 }
@@ -107,7 +103,6 @@ static void modules_are_told_with_their_identity(void **state)
     char path[512], id[64];
     seen all = {0}, closure = {0}, selected = {0};
     int on_the_stack = 0;
-    (void)state;
     assert_true(kn_module_of_address(&here, path, sizeof path, id, sizeof id));
     assert_string_equal(kn_path_name(path), "win_libraries.exe");
     assert_true(strlen(id) >= 6);
@@ -131,7 +126,6 @@ static void a_file_has_the_identity_of_its_module(void **state)
     kn_elf_facts facts;
     kn_dylib *lib = NULL;
     kiln_probe_outcome outcome = KILN_PROBE_FAILED;
-    (void)state;
     assert_true(kn_module_of_address(&here, path, sizeof path, id, sizeof id));
     assert_int_equal(strlen(id), 40); /* linked with --build-id: a GUID and a count */
     assert_int_equal(kn_elf_inspect(path, &facts, NULL), KILN_OK);
@@ -149,7 +143,7 @@ static void a_file_has_the_identity_of_its_module(void **state)
 static void a_damaged_file_is_refused(void **state)
 {
     static const char here = 0;
-    char *path = kt_path(*state, "cut.dll");
+    char *path = kt_at(*state, "cut.dll");
     char own[512], id[64];
     kn_elf_facts facts;
     void *data = NULL;
@@ -167,20 +161,17 @@ static void a_damaged_file_is_refused(void **state)
     assert_int_equal(kn_elf_inspect(path, &facts, NULL), KILN_OK);
     assert_true(strlen(facts.build_id) == 24);
     free(data);
-    free(path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_is_opened_by_name_and_by_path),
-        cmocka_unit_test_setup_teardown(missing_unusable_and_relative_are_told_apart,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(missing_unusable_and_relative_are_told_apart),
         cmocka_unit_test(binding_names_what_is_absent),
         cmocka_unit_test(modules_are_told_with_their_identity),
         cmocka_unit_test(a_file_has_the_identity_of_its_module),
-        cmocka_unit_test_setup_teardown(a_damaged_file_is_refused, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(a_damaged_file_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,6 @@ static void assert_root(const char *expected)
 static void the_root_is_the_users_own(void **state)
 {
     char *root = NULL;
-    (void)state;
     assert_int_equal(unsetenv("KILN_CACHE_DIR"), 0);
     assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
     assert_int_equal(setenv("LOCALAPPDATA", "E:\\People\\\xc3\xa9\\Local", 1), 0);
@@ -53,7 +52,6 @@ static void the_root_is_the_users_own(void **state)
 static void variables_are_utf8(void **state)
 {
     static const char value[] = "\xe6\xb5\x8b \xf0\x9f\x94\xa5";
-    (void)state;
     assert_int_equal(setenv("KILN_TEST_VALUE", value, 1), 0);
     const char *first = kn_env_get("KILN_TEST_VALUE");
     assert_string_equal(first, value);
@@ -115,7 +113,7 @@ static void a_secret_is_read_by_nobody_else(void **state)
     void *data = NULL;
     size_t size = 0;
     kn_exposure exposure = KN_EXPOSED_TO_NOBODY;
-    char *dir = kt_path(*state, "public"), *path = kt_path(dir, "key");
+    char *dir = kt_at(*state, "public"), *path = kt_at(dir, "key");
     assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
     allow_everybody(dir, GENERIC_ALL, SUB_CONTAINERS_AND_OBJECTS_INHERIT);
     assert_int_equal(kn_guarded_read(path, 64, &data, &size, &exposure, NULL), KILN_MISS);
@@ -125,21 +123,18 @@ static void a_secret_is_read_by_nobody_else(void **state)
     assert_int_equal(exposure_of(path), KN_EXPOSED_TO_NOBODY);
     assert_int_equal(kn_guarded_read(path, 5, &data, &size, &exposure, NULL), KILN_E_INVALID);
     assert_int_equal(kn_guarded_read(dir, 64, &data, &size, &exposure, NULL), KILN_E_INVALID);
-    free(path);
-    path = kt_path(*state, "key"); /* Wine gives the other one what its directory hands down */
+    path = kt_at(*state, "key"); /* Wine gives the other one what its directory hands down */
     assert_int_equal(kn_guarded_make(path, "secret", 6, NULL), KILN_OK);
     allow_everybody(path, GENERIC_READ, NO_INHERITANCE);
     assert_int_equal(exposure_of(path), KN_EXPOSED_TO_READERS);
     open_to_everybody(path);
     assert_int_equal(exposure_of(path), KN_EXPOSED_TO_WRITERS);
-    free(dir);
-    free(path);
 }
 
 static void S1_a_root_that_others_may_write_is_refused(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *root = kt_path(*state, "cache");
+    char *root = kt_at(*state, "cache");
     assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK);
     assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK); /* made, and there already */
     open_to_everybody(root);
@@ -148,16 +143,14 @@ static void S1_a_root_that_others_may_write_is_refused(void **state)
     assert_non_null(strstr(diag.fix, "KILN_CACHE_DIR"));
     kiln_diag_clear(&diag);
     assert_int_equal(kn_paths_claim_root("relative", NULL), KILN_E_UNAVAILABLE);
-    char *file = kt_path(*state, "file");
+    char *file = kt_at(*state, "file");
     kt_file_write(file, "x", 1);
     assert_int_equal(kn_paths_claim_root(file, NULL), KILN_E_UNAVAILABLE);
-    free(file);
-    free(root);
 }
 
 static void a_pack_that_everybody_may_write_is_refused(void **state)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     kiln_pack_writer *writer = NULL;
     kiln_pack *pack = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -170,13 +163,11 @@ static void a_pack_that_everybody_may_write_is_refused(void **state)
     assert_int_equal(kiln_pack_open(path, &pack, &diag), KILN_E_UNSUPPORTED);
     assert_non_null(strstr(diag.why, "world-writable"));
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 static void programs_are_found(void **state)
 {
     char rights[128];
-    (void)state;
     char *cmd = kn_paths_find_program("cmd");
     assert_non_null(cmd);
     assert_true(kn_path_is_absolute(cmd));
@@ -197,12 +188,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_root_is_the_users_own),
         cmocka_unit_test(variables_are_utf8),
-        cmocka_unit_test_setup_teardown(S1_a_root_that_others_may_write_is_refused, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_secret_is_read_by_nobody_else, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_pack_that_everybody_may_write_is_refused, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(S1_a_root_that_others_may_write_is_refused),
+        kt_dir_test(a_secret_is_read_by_nobody_else),
+        kt_dir_test(a_pack_that_everybody_may_write_is_refused),
         cmocka_unit_test(programs_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,7 +185,7 @@ static void a_child_over_its_limit_is_ended(void **state)
 
 static void what_is_no_program_is_an_error(void **state)
 {
-    char *path = kt_path(*state, "not.exe");
+    char *path = kt_at(*state, "not.exe");
     const char *argv[] = {path, NULL};
     const kn_process_request request = {.argv = argv};
     kn_process_result result;
@@ -195,12 +195,11 @@ static void what_is_no_program_is_an_error(void **state)
     kiln_diag_clear(&diag);
     kt_file_write(path, "text", 4);
     assert_int_equal(kn_process_run(&request, &result, NULL), KILN_E_UNAVAILABLE);
-    free(path);
 }
 
 static void locks_exclude_each_other(void **state)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_lock_file *one = NULL, *two = NULL;
     const uint64_t distant = (UINT64_C(1) << 62) - 1;
     assert_int_equal(kn_lock_file_open(path, &one, NULL), KILN_OK);
@@ -216,12 +215,11 @@ static void locks_exclude_each_other(void **state)
     assert_int_equal(kn_lock_try(one, distant - 1), KILN_OK);
     kn_lock_file_close(one);
     assert_int_equal(kt_file_count(*state), 1);
-    free(path);
 }
 
 static void a_lock_ends_with_its_process(void **state)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_lock_file *file = NULL;
     kn_process_result result = run_again("hold", path, NULL, HANG_MS);
     assert_int_equal(result.exit_code, 9);
@@ -229,7 +227,6 @@ static void a_lock_ends_with_its_process(void **state)
     assert_int_equal(kn_lock_try(file, 5), KILN_OK);
     kn_lock_file_close(file);
     kn_process_result_deinit(&result);
-    free(path);
 }
 
 /* The number in the file, when all of it is there. */
@@ -254,7 +251,7 @@ static void a_child_ends_with_its_parent(void **state)
     STARTUPINFOA start = {.cb = sizeof start};
     PROCESS_INFORMATION parent = {0};
     char line[2048];
-    char *path = kt_path(*state, "number"), *own = kn_paths_own_module();
+    char *path = kt_at(*state, "number"), *own = kn_paths_own_module();
     (void)snprintf(line, sizeof line, "\"%s\" wait \"%s\"", own, path);
     assert_true(CreateProcessA(NULL, line, NULL, NULL, FALSE, 0, NULL, NULL, &start, &parent));
     HANDLE child = OpenProcess(SYNCHRONIZE | PROCESS_TERMINATE, FALSE, wait_for_number(path));
@@ -268,7 +265,6 @@ static void a_child_ends_with_its_parent(void **state)
     (void)CloseHandle(parent.hThread);
     (void)CloseHandle(parent.hProcess);
     free(own);
-    free(path);
 }
 
 int main(int argc, char **argv)
@@ -278,19 +274,14 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_arrive_as_they_are),
-        cmocka_unit_test_setup_teardown(input_output_and_environment_are_passed, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(input_output_and_environment_are_passed),
         cmocka_unit_test(output_is_bounded),
         cmocka_unit_test(an_exception_is_told_from_an_exit),
         cmocka_unit_test(a_child_over_its_limit_is_ended),
-        cmocka_unit_test_setup_teardown(what_is_no_program_is_an_error, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(locks_exclude_each_other, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_lock_ends_with_its_process, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_child_ends_with_its_parent, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(what_is_no_program_is_an_error),
+        kt_dir_test(locks_exclude_each_other),
+        kt_dir_test(a_lock_ends_with_its_process),
+        kt_dir_test(a_child_ends_with_its_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

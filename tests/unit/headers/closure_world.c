@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "support/tmpdir.h"
 #include "sys/clock.h"
@@ -21,30 +18,27 @@
 
 void cw_write_text(world *w, const char *name, const char *text)
 {
-    char *path = kt_path(w->root, name);
+    char *path = kt_at(w->root, name);
     for (char *p = path + strlen(w->root) + 1; (p = strchr(p, '/')) != NULL; p++) {
         *p = '\0';
         assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
         *p = '/';
     }
     kt_file_write(path, text, strlen(text));
-    free(path);
 }
 
 /* Sets a file's mtime, and waits for nothing: ctime becomes now. */
 void cw_set_mtime(world *w, const char *name, time_t seconds)
 {
-    char *path = kt_path(w->root, name);
+    char *path = kt_at(w->root, name);
     struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    free(path);
 }
 
 void cw_remove_file(world *w, const char *name)
 {
-    char *path = kt_path(w->root, name);
+    char *path = kt_at(w->root, name);
     assert_int_equal(unlink(path), 0);
-    free(path);
 }
 
 void cw_make_link(const char *target, const char *path)

@@ -1,14 +1,11 @@
 /* Against real compilers: whatever `cc -M` says that the compiler opens, kiln has found too (it
  * finds more: branches not taken). The system's headers are the hardest text at hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/map.h"
 #include "base/strbuf.h"
@@ -92,12 +89,11 @@ static void note_found(const kn_closure_request *request, const kn_header_list *
         const kn_place *place = &list->headers[i].place;
         const char *dir =
             place->base == KN_PLACE_SYSTEM ? request->system_dirs[place->index] : request->dir;
-        char *path = kt_path(dir, kn_header_list_name(list, place->name));
+        char *path = kt_at(dir, kn_header_list_name(list, place->name));
         char *real = realpath(path, NULL);
         assert_non_null(real);
         assert_true(kn_map_put(found, real, strlen(real), (void *)list, NULL));
         free(real);
-        free(path);
     }
 }
 
@@ -138,7 +134,7 @@ static void compare_with(const compiler *with, const char *dir)
     const char *dirs[MAX_DIRS];
     size_t dir_count = parse_dirs(verbose, dirs);
 
-    char *file = kt_path(dir, "source");
+    char *file = kt_at(dir, "source");
     kt_file_write(file, with->text, strlen(with->text));
     (void)snprintf(command, sizeof command, "%s -x %s -M '%s'", with->command, with->language,
                    file);
@@ -173,16 +169,14 @@ static void compare_with(const compiler *with, const char *dir)
     kn_header_list_deinit(&list);
     kn_include_path_deinit(&path);
     free(rule);
-    free(file);
     free(verbose);
 }
 
 static void K1_every_header_the_compiler_opens_is_found(void **state)
 {
-    char *own = kt_path(*state, "own.h");
+    char *own = kt_at(*state, "own.h");
     const char *text = "#ifndef OWN\n#define OWN\n#include \"own.h\"\n#endif\n";
     kt_file_write(own, text, strlen(text));
-    free(own);
     for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++) {
         compare_with(&compilers[i], *state);
     }
@@ -194,8 +188,7 @@ int main(void)
         kn_test_skip("gcc", "no gcc to compare with");
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(K1_every_header_the_compiler_opens_is_found,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(K1_every_header_the_compiler_opens_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

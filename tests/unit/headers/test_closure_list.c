@@ -4,9 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "headers/header_list.h"
 #include "support/failalloc.h"
@@ -97,10 +94,8 @@ static void K6_a_warm_start_reads_nothing(void **state)
     /* And so it does when another file of that size and time takes its place. */
     cw_write_text(w, "inc2/other.h", "1");
     cw_set_mtime(w, "inc2/other.h", LONG_AGO);
-    char *from = kt_path(w->root, "inc2/other.h"), *to = kt_path(w->root, "inc2/b.h");
+    char *from = kt_at(w->root, "inc2/other.h"), *to = kt_at(w->root, "inc2/b.h");
     assert_int_equal(rename(from, to), 0);
-    free(from);
-    free(to);
     assert_true(cw_same(cold, cw_find_good(w)));
 }
 
@@ -177,7 +172,7 @@ static void K1_a_dir_that_appears_is_noticed(void **state)
     assert_true(cw_find_good(w).facts.from_list);
 
     /* So does a link that begins to lead somewhere. */
-    char *from = kt_path(w->root, "inc/sub/deep"), *to = kt_path(w->root, "far");
+    char *from = kt_at(w->root, "inc/sub/deep"), *to = kt_at(w->root, "far");
     assert_int_equal(rmdir(from), 0);
     cw_make_link(to, from);
     answer dangling = cw_find_good(w);
@@ -189,17 +184,13 @@ static void K1_a_dir_that_appears_is_noticed(void **state)
     assert_false(cw_same(cold, led));
     assert_int_equal(unlink(from), 0);
     assert_true(cw_same(cold, cw_find_good(w)));
-    free(from);
-    free(to);
 
     /* And a directory of found headers that goes. */
-    from = kt_path(w->root, "inc2/sub/deep");
-    to = kt_path(w->root, "inc2/sub/gone");
+    from = kt_at(w->root, "inc2/sub/deep");
+    to = kt_at(w->root, "inc2/sub/gone");
     assert_int_equal(rename(from, to), 0);
     w->request.search_path_complete = true;
     assert_false(cw_same(cold, cw_find_good(w)));
-    free(from);
-    free(to);
 }
 
 static void K1_a_shadowing_header_in_memory_is_noticed(void **state)
@@ -239,12 +230,11 @@ static void K5_a_moved_tree_keeps_its_key(void **state)
     static const char *const parts[] = {"src", "inc", "inc2", "sys"};
     cw_write_text(w, "elsewhere/far/x", "");
     for (size_t i = 0; i < 4; i++) {
-        char *from = kt_path(w->root, parts[i]);
+        char *from = kt_at(w->root, parts[i]);
         char name[64];
         (void)snprintf(name, sizeof name, "elsewhere/far/%s", parts[i]);
         char *to = kt_path(w->root, name);
         assert_int_equal(rename(from, to), 0);
-        free(from);
         free(i == 0 ? w->dir : i == 3 ? w->system[0] : w->dirs[i - 1]);
         *(i == 0 ? &w->dir : i == 3 ? &w->system[0] : &w->dirs[i - 1]) = to;
     }
@@ -403,7 +393,7 @@ static void K1_an_edit_is_seen_through_a_list_of_another_machine(void **state)
     answer cold = cw_find_good(w);
     for (size_t i = 0; i < 4; i++) {
         forget_own_list(w);
-        char *path = kt_path(w->root, tree[i]);
+        char *path = kt_at(w->root, tree[i]);
         size_t size = 0;
         char *text = kt_file_read(path, &size);
         cw_write_text(w, tree[i], i == 0 ? "#include \"deep/d.H\"\n" : "2");
@@ -412,7 +402,6 @@ static void K1_an_edit_is_seen_through_a_list_of_another_machine(void **state)
         assert_false(cw_same(cold, edited));
         kt_file_write(path, text, size);
         free(text);
-        free(path);
         assert_true(cw_same(cold, cw_find_good(w)));
     }
     forget_own_list(w);
@@ -435,14 +424,13 @@ static void K5_what_travels_names_no_file_of_this_machine(void **state)
     assert_int_equal(kiln_cache_remove(w->cache, &key, NULL), KILN_OK);
     forget_own_list(w);
     for (size_t i = 0; i < 4; i++) { /* the same content in other files */
-        char *path = kt_path(w->root, tree[i]);
+        char *path = kt_at(w->root, tree[i]);
         size_t size = 0;
         char *text = kt_file_read(path, &size);
         cw_remove_file(w, tree[i]);
         kt_file_write(path, text, size);
         cw_set_mtime(w, tree[i], LONG_AGO + (time_t)i);
         free(text);
-        free(path);
     }
     (void)cw_find_good(w);
     assert_int_equal(kiln_cache_get(w->cache, &key, &after, NULL, NULL), KILN_OK);
@@ -526,14 +514,13 @@ static void K1_an_edit_that_is_taken_back_during_the_compile_is_seen(void **stat
         kn_closure *closure;
         assert_int_equal(kn_closure_find(&w->request, &closure, NULL), KILN_OK);
         assert_true(kn_closure_still_true(closure));
-        char *path = kt_path(w->root, names[i % 2]);
+        char *path = kt_at(w->root, names[i % 2]);
         size_t size = 0;
         char *text = kt_file_read(path, &size);
         cw_write_text(w, names[i % 2], "other");
         kt_file_write(path, text, size);
         cw_set_mtime(w, names[i % 2], 1600000000 + (time_t)i);
         free(text);
-        free(path);
         assert_false(kn_closure_still_true(closure));
         assert_false(closure->save_pays);
         kn_closure_destroy(closure);

@@ -2,15 +2,12 @@
  * next. The key must be what it is without the memo; the oracle is that, and files_read. */
 #include "closure_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/strbuf.h"
 #include "headers/scan_record.h"
@@ -233,7 +230,6 @@ static void expect_replay(const char *text, bool stops)
 
 static void a_replay_reports_what_the_scan_did(void **state)
 {
-    (void)state;
     char wide[3000];
     const int length = snprintf(wide, sizeof wide, "#define WIDE %2000d\n#include <x>\n", 1);
     assert_true(length > 2000);

@@ -2,14 +2,11 @@
  * hides no edit. Keys are compared, and counters; never times. */
 #include "closure_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/strbuf.h"
 #include "kiln/unstable/pack.h"
@@ -68,14 +65,13 @@ static void make_packed_of(world *w, const char *one, const char *other)
     open_cache(w, "made", NULL);
     (void)find_of(w, one);
     (void)find_of(w, other);
-    char *pack = kt_path(w->root, "all.kpack");
+    char *pack = kt_at(w->root, "all.kpack");
     assert_int_equal(kiln_pack_writer_create(pack, NULL, &writer, NULL), KILN_OK);
     assert_int_equal(kiln_pack_writer_add_all(writer, w->cache, NULL, NULL, NULL, &copied, NULL),
                      KILN_OK);
     assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
     kiln_pack_writer_destroy(writer);
     open_cache(w, "next", pack);
-    free(pack);
     w->request.memo = kn_header_memo_create();
     assert_non_null(w->request.memo);
     settle_headers(w);

@@ -2,14 +2,11 @@
  * macro, and a header that is missing is in it as missing. */
 #include "closure_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/strbuf.h"
 #include "support/tmpdir.h"

@@ -2,13 +2,10 @@
  * which a stamp is trusted. */
 #include "headers/header_list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/checked.h"
 #include "support/failalloc.h"
@@ -50,7 +47,6 @@ static kn_strbuf sample(void)
 
 static void what_is_written_is_read(void **state)
 {
-    (void)state;
     kn_strbuf bytes = sample();
     kn_header_list read;
     assert_int_equal(kn_header_list_parse(kn_span_of(bytes.data, bytes.length), &read), KILN_OK);
@@ -86,7 +82,6 @@ static void rows_of_a_dir_are_joined(void **state)
     static const char *const names[] = {"a/x.h", "x.h", "a/y.h", "b/a/x.h", "y.h", "a/z.h", "a/"};
     static const uint32_t dirs[] = {1, 2, 1, 3, 2, 1, 0};
     static const uint32_t next[] = {3, 5, 6, 0, 0, 0, 0};
-    (void)state;
     kn_header_list list;
     kn_header_list_init(&list);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -117,7 +112,6 @@ static kiln_status parse_copy(const char *data, size_t length)
 
 static void a_header_list_of_any_other_length_is_refused(void **state)
 {
-    (void)state;
     kn_strbuf bytes = sample();
     for (size_t length = 0; length < bytes.length; length++) {
         assert_int_equal(parse_copy(bytes.data, length), KILN_E_CORRUPT);
@@ -130,7 +124,6 @@ static void a_header_list_of_any_other_length_is_refused(void **state)
 
 static void numbers_out_of_range_are_refused(void **state)
 {
-    (void)state;
     /* offset of a 32-bit field, a value that must not pass */
     static const struct {
         size_t at;
@@ -165,7 +158,6 @@ static void numbers_out_of_range_are_refused(void **state)
 
 static void any_flipped_bit_is_read_within_bounds(void **state)
 {
-    (void)state;
     kn_strbuf bytes = sample();
     size_t refused = 0;
     for (size_t bit = 0; bit < bytes.length * 8; bit++) {
@@ -179,7 +171,6 @@ static void any_flipped_bit_is_read_within_bounds(void **state)
 
 static bool fill_and_parse(void *user)
 {
-    (void)user;
     kn_header_list list;
     bool filled = fill(&list);
     kn_strbuf bytes;
@@ -200,13 +191,11 @@ static bool fill_and_parse(void *user)
 
 static void every_allocation_may_fail(void **state)
 {
-    (void)state;
     assert_true(kt_failalloc_each(fill_and_parse, NULL) > 5);
 }
 
 static void K6_a_stamp_is_trusted_only_when_it_can_be(void **state)
 {
-    (void)state;
     const int64_t now = 1700000000 * SECOND;
     const kn_stamp old = {100, now - 10 * SECOND, now - 9 * SECOND, 7, 8, 9, 0644};
     assert_true(kn_stamp_holds(&old, &old, now));

@@ -2,15 +2,12 @@
  * at random, and every file that `cc -M -MG` names, there or missing, is one that kiln found or
  * looked for. It may find more, and it may say that it cannot know; not often, or the test would
  * show nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/strbuf.h"
 #include "headers/closure_walk.h"
@@ -172,9 +169,8 @@ static void put_lines(kn_strbuf *out, unsigned includes)
 
 static void write_text(const char *root, const char *name, const kn_strbuf *text)
 {
-    char *path = kt_path(root, name);
+    char *path = kt_at(root, name);
     kt_file_write(path, text->data, text->length);
-    free(path);
 }
 
 static void write_headers(const char *root)
@@ -337,9 +333,8 @@ static void make_dirs(const char *root)
     for (unsigned i = 0; i < DIRS; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "d%u", i);
-        char *path = kt_path(root, name);
+        char *path = kt_at(root, name);
         (void)mkdir(path, 0700);
-        free(path);
     }
 }
 
@@ -389,8 +384,7 @@ int main(void)
         kn_test_skip("gcc", "no gcc to compare with");
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(K1_what_preprocessors_compute_is_found, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(K1_what_preprocessors_compute_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,10 @@
 /* What a computed include may name: every name that some branch leads to, and a doubt wherever the
  * names cannot be known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/strbuf.h"
 #include "headers/macro_expand.h"
@@ -305,8 +302,6 @@ static void what_grows_without_end_is_a_doubt(void **state)
 
 static kiln_status refuse_second(void *user, kn_span name, bool quoted)
 {
-    (void)name;
-    (void)quoted;
     return ++*(int *)user == 2 ? KILN_E_NOMEM : KILN_OK;
 }
 

@@ -1,14 +1,11 @@
 /* What texts hold in pieces: words that ## joins, and assembler text in several literals. */
 #include "closure_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "headers/include_scan.h"
 
@@ -18,8 +15,6 @@ static const char assembles[] = "assembler text in pieces that may read a file";
 
 static kiln_status pass_over(void *user, const kn_scan_event *event)
 {
-    (void)user;
-    (void)event;
     return KILN_OK;
 }
 
@@ -55,7 +50,6 @@ static void E8_reserved_words_are_seen_in_pieces(void **state)
 {
     char text[300];
     size_t count = 0;
-    (void)state;
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
         const char *word = kn_reserved_words[i].word;
         const size_t length = strlen(word);
@@ -96,7 +90,6 @@ static void E8_other_words_are_joined_freely(void **state)
         CAT "#define _X_HAS_INCLUDE(x) __has_include(x)\n#if _X_HAS_INCLUDE(<a.h>)\n#endif\n",
         "#if defined(_X_HAS_INCLUDE) && defined ( __has_include)\n#endif\n",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bool names = false;
         assert_null(scan(texts[i], &names));
@@ -121,7 +114,6 @@ static void E8_other_spellings_are_seen(void **state)
         "#define AP(x, f) f(x)\n#if AP(\"n.h\", __has_include )\n#endif\n",
     };
     bool names = false;
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_string_equal(scan(texts[i], &names), joins);
     }
@@ -153,7 +145,6 @@ static void K4_assembler_text_is_read_as_one(void **state)
         "asm(\".included x\"); asm(\".align 4\");",
     };
     bool names = false;
-    (void)state;
     for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
         assert_string_equal(found(reads[i]), "assembler text that reads a file");
     }

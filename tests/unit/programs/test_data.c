@@ -11,7 +11,6 @@
 
 static void halves_survive_the_way_there_and_back(void **state)
 {
-    (void)state;
     for (uint32_t bits = 0; bits <= UINT16_MAX; bits++) {
         double value = data_f16_to((uint16_t)bits);
         if (!isnan(value)) {
@@ -24,7 +23,6 @@ static void halves_survive_the_way_there_and_back(void **state)
 
 static void halves_are_rounded_to_even(void **state)
 {
-    (void)state;
     assert_int_equal(data_f16_from(1.0 + 0x1p-11), 0x3C00); /* halfway: even is below */
     assert_int_equal(data_f16_from(1.0 + 0x1p-11 + 0x1p-30), 0x3C01);
     assert_int_equal(data_f16_from(1.0 + 3 * 0x1p-11), 0x3C02);
@@ -37,7 +35,6 @@ static void halves_are_rounded_to_even(void **state)
 
 static void types_hold_what_they_can(void **state)
 {
-    (void)state;
     static const struct {
         data_type type;
         int64_t least, most;
@@ -65,7 +62,6 @@ static void types_hold_what_they_can(void **state)
 
 static void numbers_are_read_strictly(void **state)
 {
-    (void)state;
     data_number number;
     assert_true(data_parse_number("-9223372036854775808", &number));
     assert_true(number.is_integer && number.integer == INT64_MIN);
@@ -84,7 +80,6 @@ static void filled_values_are_all_there(void **state)
     static const size_t counts[] = {0, 1, 2, 3, 7, MOST};
     const data_init inits[] = {{.kind = DATA_ZERO}, {.kind = DATA_FILL, .a = data_of_integer(3)}};
     unsigned char values[MOST * 8 + 1];
-    (void)state;
     for (unsigned type = 0; type < DATA_TYPE_COUNT; type++) {
         for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
             for (size_t k = 0; k < 2; k++) {
@@ -103,7 +98,6 @@ static void filled_values_are_all_there(void **state)
 
 static void generated_values_stay_the_same(void **state)
 {
-    (void)state;
     /* The first outputs of splitmix64 for seed 1234567, as published with it, over 2^64. */
     const data_init init = {DATA_RANDOM, data_of_real(0.0), data_of_real(1.0), 1234567, NULL};
     double values[3];
@@ -117,7 +111,6 @@ static void generated_values_stay_the_same(void **state)
 
 static void random_integers_reach_both_ends(void **state)
 {
-    (void)state;
     const data_init init = {DATA_RANDOM, data_of_integer(-2), data_of_integer(2), 7, NULL};
     int8_t values[1000];
     int seen[5] = {0};
@@ -133,7 +126,6 @@ static void random_integers_reach_both_ends(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     const data_init init = {DATA_RANGE, data_of_integer(250), data_of_integer(1), 0, NULL};
     uint8_t values[7];
@@ -153,7 +145,6 @@ static data_difference compare(float got, double want, double absolute, double r
 
 static void tolerance_is_absolute_plus_relative(void **state)
 {
-    (void)state;
     assert_int_equal(compare(1.5F, 1.0, 0.5, 0).wrong, 0);
     assert_int_equal(compare(1.5F, 1.0, 0.25, 0.25).wrong, 0);
     assert_int_equal(compare(1.5F, 1.0, 0.25, 0.2).wrong, 1);
@@ -163,7 +154,6 @@ static void tolerance_is_absolute_plus_relative(void **state)
 
 static void what_is_no_number_is_wrong(void **state)
 {
-    (void)state;
     assert_int_equal(compare(NAN, 1.0, 1e9, 1e9).wrong, 1);
     assert_true(isnan(compare(NAN, 1.0, 0, 0).max_abs));
     assert_int_equal(compare(1.0F, NAN, 1e9, 1e9).wrong, 1);

@@ -1,14 +1,10 @@
 /* --arg and the types that kernels declare. */
 #include "kernel/kernel_arg.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "kernel/kernel_params.h"
 
@@ -25,7 +21,6 @@ static kernel_arg parse_good(const char *text, cli_pool *pool)
 
 static void every_form_is_read(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     kernel_arg arg = parse_good("value:f32=-2.5e0", &pool);
     assert_int_equal(arg.access, KERNEL_VALUE);
@@ -53,7 +48,6 @@ static void every_form_is_read(void **state)
 
 static void what_is_wrong_is_refused(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "in",
                                       "x:f32:1",
@@ -96,7 +90,6 @@ static void what_is_wrong_is_refused(void **state)
 
 static void files_name_their_argument(void **state)
 {
-    (void)state;
     size_t index = 0;
     const char *file = NULL;
     assert_true(kernel_arg_parse_file("12=a=b.npy", &index, &file));
@@ -110,7 +103,6 @@ static void files_name_their_argument(void **state)
 
 static void declared_types_are_understood(void **state)
 {
-    (void)state;
     assert_true(kernel_params_type_fits("float*", DATA_F32));
     assert_true(kernel_params_type_fits("const __global float4 *", DATA_F32));
     assert_false(kernel_params_type_fits("float*", DATA_I32));

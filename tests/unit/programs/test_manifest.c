@@ -1,21 +1,16 @@
 /* Manifests: the example one is read, and every mistake is reported with its place. */
 #include "manifest/manifest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "cli/where.h"
 #include "unit/programs/manifest_broken.h"
 
 static void the_example_manifest_is_read(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
     cli_manifest manifest;
@@ -50,7 +45,6 @@ static const char whole[] =
 
 static void every_key_is_understood(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
     cli_manifest manifest;
@@ -95,7 +89,6 @@ static void broken(const char *from, const char *to, const char *place, const ch
 
 static void mistakes_are_told_with_their_place(void **state)
 {
-    (void)state;
     broken("[{\n", "[\n", "m.json:2:9", "expected near ':'");
     broken("\"kiln_manifest\": 1", "\"kiln_manifest\": 2", "m.json:1:19", "version 1");
     broken("\"kiln_manifest\": 1, ", "", "m.json:1:1", "not a kiln manifest");
@@ -125,7 +118,6 @@ static void mistakes_are_told_with_their_place(void **state)
 
 static void every_cut_is_refused(void **state)
 {
-    (void)state;
     for (size_t cut = 0; cut + 2 < strlen(whole); cut++) {
         cli_pool pool = POOL_INIT;
         kiln_diag diag = KILN_DIAG_INIT;
@@ -140,7 +132,6 @@ static void every_cut_is_refused(void **state)
 
 static void places_are_found(void **state)
 {
-    (void)state;
     static const char text[] = "{\"a\": [1, {\"b\\\"\": \"]}\",\n  \"c\": 2}]}";
     where_path path = {{{NULL, 0}}, 0};
     size_t line = 0;
@@ -168,7 +159,6 @@ static void a_language_too_many_is_refused(void **state)
     cli_pool pool = POOL_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
     cli_manifest manifest;
-    (void)state;
     assert_int_equal(manifest_parse(text, strlen(text), "m.json", &pool, &manifest, &diag),
                      KILN_E_INVALID);
     assert_non_null(strstr(diag.why, "is one language too many"));

@@ -1,16 +1,12 @@
 /* .npy files: written ones are read, other and damaged ones are refused with the reason. */
 #include "kernel/npy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "support/tmpdir.h"
 
@@ -52,7 +48,6 @@ static void check_parse(unsigned char major, const char *header, size_t data, co
 
 static void good_files_are_read(void **state)
 {
-    (void)state;
     check_parse(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n", 48, NULL);
     check_parse(2, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }\n", 48, NULL);
     check_parse(3, "{\"shape\": (2,), 'fortran_order': False, 'descr': '|u1'}", 2, NULL);
@@ -63,7 +58,6 @@ static void good_files_are_read(void **state)
 
 static void bad_files_are_refused(void **state)
 {
-    (void)state;
     check_parse(4, "{}", 0, "version 4.0");
     check_parse(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", 4, "big-endian");
     check_parse(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", 8, "\"<c8\"");
@@ -91,7 +85,6 @@ static void bad_files_are_refused(void **state)
 
 static void every_cut_is_refused(void **state)
 {
-    (void)state;
     size_t size = 0;
     char *file =
         make(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n", 16, &size);
@@ -111,7 +104,7 @@ static void every_cut_is_refused(void **state)
 
 static void what_is_written_is_read(void **state)
 {
-    char *path = kt_path(*state, "a.npy");
+    char *path = kt_at(*state, "a.npy");
     for (unsigned type = 0; type < DATA_TYPE_COUNT; type++) {
         for (size_t rank = 0; rank <= NPY_MAX_RANK; rank++) {
             unsigned char data[8 * 256];
@@ -146,14 +139,13 @@ static void what_is_written_is_read(void **state)
             assert_int_equal(npy_read_head(path, &read, NULL), KILN_E_INVALID);
         }
     }
-    free(path);
 }
 
 static void files_that_are_none_are_refused(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     npy_array array;
-    char *path = kt_path(*state, "none.npy");
+    char *path = kt_at(*state, "none.npy");
     assert_int_equal(npy_read(path, &array, &diag), KILN_E_INVALID);
     assert_string_equal(diag.why, "no such file");
     assert_int_equal(npy_read(*state, &array, &diag), KILN_E_INVALID);
@@ -161,19 +153,14 @@ static void files_that_are_none_are_refused(void **state)
     kt_file_write(path, "hello", 5);
     assert_int_equal(npy_read(path, &array, &diag), KILN_E_INVALID);
     assert_string_equal(diag.why, "is not a .npy file");
-    free(path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_files_are_read),
-        cmocka_unit_test(bad_files_are_refused),
-        cmocka_unit_test(every_cut_is_refused),
-        cmocka_unit_test_setup_teardown(what_is_written_is_read, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(files_that_are_none_are_refused, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        cmocka_unit_test(good_files_are_read),        cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(every_cut_is_refused),       kt_dir_test(what_is_written_is_read),
+        kt_dir_test(files_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

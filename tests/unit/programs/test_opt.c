@@ -1,14 +1,10 @@
 /* The option parser: every form, every refusal. */
 #include "cli/opt.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 typedef struct fields {
     bool json;
@@ -54,7 +50,6 @@ static void parse(outcome *parsed, const char *const *words)
 
 static void forms_are_equal(void **state)
 {
-    (void)state;
     outcome parsed;
     PARSE(&parsed, "-ja", "--name=x", "-Iinc", "-I", "more", "file", "--count", "7");
     assert_int_equal(parsed.status, KILN_OK);
@@ -72,7 +67,6 @@ static void forms_are_equal(void **state)
 
 static void two_dashes_end_the_options(void **state)
 {
-    (void)state;
     outcome parsed;
     PARSE(&parsed, "-", "--", "--json", "-x");
     assert_int_equal(parsed.status, KILN_OK);
@@ -84,7 +78,6 @@ static void two_dashes_end_the_options(void **state)
 
 static void help_is_found_anywhere(void **state)
 {
-    (void)state;
     outcome parsed;
     PARSE(&parsed, "file", "--help", "--nonsense");
     assert_int_equal(parsed.status, KILN_OK);
@@ -108,7 +101,6 @@ static void refuses(const char *word, const char *what, const char *why, const c
 
 static void what_is_wrong_is_refused(void **state)
 {
-    (void)state;
     refuses("--jsno", "", "unknown option --jsno", "--json");
     refuses("--zzzzzzzz=1", "", "unknown option --zzzzzzzz", "--help");
     refuses("-q", "", "unknown option -q", "--help");
@@ -124,7 +116,6 @@ static void what_is_wrong_is_refused(void **state)
 
 static void numbers_are_exact(void **state)
 {
-    (void)state;
     uint64_t value = 0;
     assert_true(opt_parse_count("18446744073709551615", &value));
     assert_true(value == UINT64_MAX);
@@ -148,7 +139,6 @@ static void numbers_are_exact(void **state)
 
 static void near_names_are_proposed(void **state)
 {
-    (void)state;
     static const char *const names[] = {"devices", "doctor", "run", NULL};
     assert_string_equal(opt_nearest(names, "device"), "devices");
     assert_string_equal(opt_nearest(names, "docter"), "doctor");

@@ -2,19 +2,14 @@
 #include "cli/out.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static void tables_line_up(void **state)
 {
-    (void)state;
     static const out_column columns[] = {{"name", false}, {"size", true}, {"", false}};
     cli_pool pool = POOL_INIT;
     char text[256] = "";
@@ -37,7 +32,6 @@ static void tables_line_up(void **state)
 
 static void a_missing_cell_is_not_hidden(void **state)
 {
-    (void)state;
     static const out_column columns[] = {{"name", false}};
     cli_pool pool = POOL_INIT;
     out_table table;
@@ -49,7 +43,6 @@ static void a_missing_cell_is_not_hidden(void **state)
 
 static void units_fit(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     assert_string_equal(out_bytes(&pool, 0), "0 B");
     assert_string_equal(out_bytes(&pool, 1023), "1023 B");
@@ -66,7 +59,6 @@ static void units_fit(void **state)
 
 static void bad_text_is_cleaned(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     assert_string_equal(out_clean(&pool, "a\x1B[31mb"), "a [31mb");
     assert_string_equal(out_clean(&pool, "\xC0\x80\xED\xA0\x80\xF5x\xE2\x82"), "??????x??");
@@ -92,7 +84,6 @@ static char *printed(const char *format, ...)
 static void lines_are_the_formats_alone(void **state)
 {
     char all[64] = "", wanted[2048], longer[1500];
-    (void)state;
     assert_string_equal(printed("cache %s\nentries %d\n", "/a\nentries 7\n\x1b[2J", 3),
                         "cache /a entries 7  [2J\nentries 3\n");
     assert_string_equal(printed("\n%s\n\n", "\n"), "\n \n\n");
@@ -111,7 +102,6 @@ static void lines_are_the_formats_alone(void **state)
 
 static void json_takes_anything(void **state)
 {
-    (void)state;
     char text[256] = "";
     FILE *file = fmemopen(text, sizeof(text), "w");
     assert_non_null(file);
@@ -128,7 +118,6 @@ static void json_takes_anything(void **state)
 
 static void json_without_memory_is_told(void **state)
 {
-    (void)state;
     json_t *root = json_object();
     out_json_set(&root, "a", NULL);
     assert_null(root);

@@ -38,13 +38,11 @@ static void check(size_t count, bool alike)
 /* With a look at each key before it, this took minutes. */
 static void a_large_cache_takes_no_longer_a_key(void **state)
 {
-    (void)state;
     check(300000, false);
 }
 
 static void keys_that_begin_alike_are_kept_apart(void **state)
 {
-    (void)state;
     check(700, true);
 }
 

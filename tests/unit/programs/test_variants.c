@@ -38,7 +38,6 @@ static kiln_status parse(const char *text, cli_pool *pool, cli_manifest *manifes
 
 static void variants_complete_their_form(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
     cli_manifest manifest;
@@ -81,7 +80,6 @@ static void broken(const char *from, const char *to, const char *place, const ch
 
 static void mistakes_are_told_with_their_place(void **state)
 {
-    (void)state;
     broken("\"variants\": {\n", "\"variants\": [3], \"defines_\": {\n", "m.json:9:32",
            "kernels[0].defines_: is not a key");
     broken("\"opencl-c\": [{\"name\"", "\"opencl\": [{\"name\"", "m.json:10:15",
@@ -125,7 +123,6 @@ static void mistakes_are_told_with_their_place(void **state)
 
 static void too_many_variants_are_refused(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
     cli_manifest manifest;
@@ -148,7 +145,6 @@ static void too_many_variants_are_refused(void **state)
 
 static void amounts_follow_from_arguments(void **state)
 {
-    (void)state;
     cli_pool pool = POOL_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
     cli_manifest manifest;
@@ -216,9 +212,8 @@ static void place_init(place *p)
     const char *names[] = {"k.cl", "k.cu", "flat.cl"};
     kt_file_write(p->manifest, whole, strlen(whole));
     for (size_t i = 0; i < 3; i++) {
-        char *path = kt_path(p->dir, names[i]);
+        char *path = kt_at(p->dir, names[i]);
         kt_file_write(path, names[i], strlen(names[i]));
-        free(path);
     }
 }
 
@@ -230,7 +225,6 @@ static void place_deinit(place *p)
 
 static void the_list_is_forms_and_variants(void **state)
 {
-    (void)state;
     static const char *const names[] = {"opencl-c",    "opencl-c/tile8", "opencl-c/flat", "cuda",
                                         "cuda/narrow", "builtin",        "builtin/wide"};
     place p;
@@ -267,7 +261,6 @@ static void the_list_is_forms_and_variants(void **state)
 
 static void without_sizes_the_launch_and_the_buffers_count(void **state)
 {
-    (void)state;
     place p;
     cli_pool pool = POOL_INIT;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -283,12 +276,11 @@ static void without_sizes_the_launch_and_the_buffers_count(void **state)
     assert_int_equal(list->sizes[1], 4);
     assert_true(list->kernel.bytes == 3 * 1024); /* x once, y read and written */
     kernel_variants_destroy(list);
-    char *lost = kt_path(p.dir, "flat.cl");
+    char *lost = kt_at(p.dir, "flat.cl");
     assert_int_equal(remove(lost), 0);
     assert_int_equal(kernel_variants_create(manifest.kernels, &list, &diag), KILN_E_INVALID);
     assert_null(list);
     assert_non_null(strstr(diag.what, "flat.cl"));
-    free(lost);
     pool_deinit(&pool);
     place_deinit(&p);
 }
@@ -312,7 +304,6 @@ static bool read_body(void *user)
 
 static void memory_may_run_out(void **state)
 {
-    (void)state;
     place p;
     place_init(&p);
     assert_true(kt_failalloc_each(read_body, p.manifest) > 20);

@@ -8,7 +8,6 @@
 
 static void time_goes_on_and_sleep_takes_it(void **state)
 {
-    (void)state;
     uint64_t before = kn_clock_now();
     kn_clock_sleep(2000000);
     uint64_t after = kn_clock_now();
@@ -18,7 +17,6 @@ static void time_goes_on_and_sleep_takes_it(void **state)
 
 static void the_wall_clock_agrees_with_libc(void **state)
 {
-    (void)state;
     int64_t seconds = kn_clock_wall() / 1000000000;
     int64_t now = (int64_t)time(NULL);
     assert_between(now - seconds, -5, 5);
@@ -27,7 +25,6 @@ static void the_wall_clock_agrees_with_libc(void **state)
 static void random_numbers_differ(void **state)
 {
     uint64_t seen[64];
-    (void)state;
     for (size_t i = 0; i < 64; i++) {
         seen[i] = kn_random_u64();
         for (size_t j = 0; j < i; j++) {

@@ -21,7 +21,6 @@ static void parse_text(kn_config_file *file, const char *text, bool may_lock)
 
 static void lines_become_settings(void **state)
 {
-    (void)state;
     kn_config_file file;
     parse_text(
         &file,
@@ -43,7 +42,6 @@ static void lines_become_settings(void **state)
 
 static void what_is_not_understood_is_told(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *trouble;
         bool may_lock;
@@ -74,7 +72,6 @@ static void what_is_not_understood_is_told(void **state)
 /* Each setting of a file has a variable of the same name. */
 static void every_setting_has_its_variable(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < KN_SETTINGS; i++) {
         const char *name = kn_setting_variable(i);
         assert_true(kn_text_starts(name, "KILN_"));
@@ -94,9 +91,8 @@ static void read_file(kn_config_file *file, const char *path, bool system)
 
 static void strangers_files_are_refused(void **state)
 {
-    (void)state;
     kn_config_file file;
-    char *dir = kt_tmpdir_create(), *path = kt_path(dir, "kiln.conf");
+    char *dir = kt_tmpdir_create(), *path = kt_at(dir, "kiln.conf");
     read_file(&file, path, true);
     assert_false(file.present);
     kt_file_write(path, "trust = any\n", 12);
@@ -137,7 +133,6 @@ static void strangers_files_are_refused(void **state)
     read_file(&file, path, false);
     assert_true(file.trouble[0] != '\0' && file.text == NULL);
     free(large);
-    free(path);
     kt_tmpdir_remove(dir);
 }
 

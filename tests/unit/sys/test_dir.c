@@ -13,8 +13,8 @@
 
 static void all_parents_are_made_private(void **state)
 {
-    char *path = kt_path(*state, "a//b/c/");
-    char *parent = kt_path(*state, "a");
+    char *path = kt_at(*state, "a//b/c/");
+    char *parent = kt_at(*state, "a");
     struct stat facts;
     mode_t old = umask(0);
     assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
@@ -26,15 +26,13 @@ static void all_parents_are_made_private(void **state)
     assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     assert_int_equal(kn_file_make_dir("/", NULL), KILN_OK);
     assert_int_equal(kn_file_make_dir("", NULL), KILN_E_INVALID);
-    free(path);
-    free(parent);
 }
 
 static void E15_a_umask_takes_nothing_of_the_owners(void **state)
 {
     static const mode_t masks[] = {0177, 0277, 0111, 0777};
-    char *path = kt_path(*state, "a/b");
-    char *parent = kt_path(*state, "a");
+    char *path = kt_at(*state, "a/b");
+    char *parent = kt_at(*state, "a");
     for (size_t i = 0; i < sizeof(masks) / sizeof(*masks); i++) {
         struct stat facts;
         mode_t old = umask(masks[i]);
@@ -49,14 +47,12 @@ static void E15_a_umask_takes_nothing_of_the_owners(void **state)
         assert_int_equal(rmdir(path), 0);
         assert_int_equal(rmdir(parent), 0);
     }
-    free(path);
-    free(parent);
 }
 
 static void S6_a_new_dir_is_nobody_elses(void **state)
 {
-    char *path = kt_path(*state, "missing/new");
-    char *link = kt_path(*state, "missing/link");
+    char *path = kt_at(*state, "missing/new");
+    char *link = kt_at(*state, "missing/link");
     struct stat facts;
     assert_int_equal(kn_file_make_new_dir(path, NULL), KILN_OK);
     assert_int_equal(stat(path, &facts), 0);
@@ -67,15 +63,13 @@ static void S6_a_new_dir_is_nobody_elses(void **state)
     assert_int_equal(unlink(link), 0);
     kt_file_write(link, "x", 1);
     assert_int_equal(kn_file_make_new_dir(link, NULL), KILN_E_BUSY);
-    free(link);
-    free(path);
 }
 
 static void a_file_in_the_way_is_named(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *file = kt_path(*state, "file");
-    char *below = kt_path(*state, "file/x/y");
+    char *file = kt_at(*state, "file");
+    char *below = kt_at(*state, "file/x/y");
     kt_file_write(file, "x", 1);
     assert_int_equal(kn_file_make_dir(file, &diag), KILN_E_IO);
     assert_int_equal(diag.vendor_code, ENOTDIR);
@@ -83,22 +77,18 @@ static void a_file_in_the_way_is_named(void **state)
     assert_int_equal(kn_file_make_dir(below, &diag), KILN_E_IO);
     assert_int_equal(diag.vendor_code, ENOTDIR);
     kiln_diag_clear(&diag);
-    free(file);
-    free(below);
 }
 
 static void only_an_empty_dir_is_removed(void **state)
 {
-    char *path = kt_path(*state, "a");
-    char *file = kt_path(*state, "a/f");
+    char *path = kt_at(*state, "a");
+    char *file = kt_at(*state, "a/f");
     assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     kt_file_write(file, "x", 1);
     assert_int_equal(kn_file_remove_dir(path), KILN_E_BUSY);
     assert_int_equal(kn_file_remove(file, NULL), KILN_OK);
     assert_int_equal(kn_file_remove_dir(path), KILN_OK);
     assert_int_equal(kn_file_remove_dir(path), KILN_MISS);
-    free(path);
-    free(file);
 }
 
 typedef struct names {
@@ -120,9 +110,8 @@ static void listing_visits_each_name_once(void **state)
 {
     static const char *const all[] = {"a", "b", "c", "d"};
     for (size_t i = 0; i < 4; i++) {
-        char *path = kt_path(*state, all[i]);
+        char *path = kt_at(*state, all[i]);
         kt_file_write(path, "", 0);
-        free(path);
     }
     names n = {0};
     assert_int_equal(kn_file_list(*state, note, &n, NULL), KILN_OK);
@@ -132,22 +121,19 @@ static void listing_visits_each_name_once(void **state)
     assert_int_equal(kn_file_list(*state, note, &n, NULL), KILN_E_CANCELLED);
     assert_int_equal(n.count, 2);
 
-    char *none = kt_path(*state, "none");
-    char *file = kt_path(*state, "a");
+    char *none = kt_at(*state, "none");
+    char *file = kt_at(*state, "a");
     assert_int_equal(kn_file_list(none, note, &n, NULL), KILN_MISS);
     assert_int_equal(kn_file_list(file, note, &n, NULL), KILN_MISS);
-    free(none);
-    free(file);
 }
 
 static void *make_many(void *user)
 {
     for (int i = 0; i < 200; i++) {
-        char *path = kt_path(user, "x/y/z");
+        char *path = kt_at(user, "x/y/z");
         kiln_status status = kn_file_make_dir(path, NULL);
         assert_true(status == KILN_OK || status == KILN_E_IO);
         (void)kn_file_remove_dir(path);
-        free(path);
     }
     return NULL;
 }
@@ -161,9 +147,8 @@ static void C1_makers_and_removers_may_race(void **state)
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    char *path = kt_path(*state, "x/y/z");
+    char *path = kt_at(*state, "x/y/z");
     assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
-    free(path);
 }
 
 static bool make_deep(void *user)
@@ -176,16 +161,15 @@ static bool make_deep(void *user)
 
 static void want_of_memory_is_said(void **state)
 {
-    char *path = kt_path(*state, "p/q");
+    char *path = kt_at(*state, "p/q");
     assert_int_equal(kt_failalloc_each(make_deep, path), 1);
-    free(path);
 }
 
 static void names_are_looked_at_in_an_opened_dir(void **state)
 {
-    char *inside = kt_path(*state, "a/x");
-    char *dir = kt_path(*state, "a");
-    char *link = kt_path(*state, "a/link");
+    char *inside = kt_at(*state, "a/x");
+    char *dir = kt_at(*state, "a");
+    char *link = kt_at(*state, "a/link");
     kn_file_facts facts, same;
     kn_dir opened;
     assert_int_equal(kn_dir_open(dir, &opened), KILN_MISS);
@@ -211,14 +195,11 @@ static void names_are_looked_at_in_an_opened_dir(void **state)
     assert_int_equal(kn_dir_stat(&opened, "link", true, &facts), KILN_MISS);
     kn_dir_close(&opened);
     kn_dir_close(&opened); /* nothing is left to close */
-    free(inside);
-    free(dir);
-    free(link);
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(f) kt_dir_test(f)
     const struct CMUnitTest tests[] = {
         TEST(all_parents_are_made_private),         TEST(E15_a_umask_takes_nothing_of_the_owners),
         TEST(S6_a_new_dir_is_nobody_elses),         TEST(a_file_in_the_way_is_named),

@@ -40,7 +40,6 @@ static kn_dylib *open_one(const char *name)
 static void the_first_that_loads_is_bound(void **state)
 {
     toy table = {0};
-    (void)state;
     kn_dylib *lib = open_one(KT_TOP);
     assert_string_equal(kn_dylib_path(lib), KT_TOP);
     assert_int_equal(kn_dylib_bind(lib, symbols, 2, 0, &table, NULL), KILN_OK);
@@ -56,7 +55,6 @@ static void P5_an_absent_symbol_is_named_unless_the_library_is_older(void **stat
 {
     toy table;
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     kn_dylib *lib = open_one(KT_OLD);
     memset(&table, 0xff, sizeof table);
     assert_int_equal(kn_dylib_bind(lib, symbols, 2, 0, &table, &diag), KILN_E_UNAVAILABLE);
@@ -96,7 +94,6 @@ static void P5_missing_lists_what_was_looked_for(void **state)
                                         "/nowhere/libx.so", NULL};
     static const char *const none[] = {NULL};
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     assert_int_equal(refuse(names, &diag), KILN_PROBE_LIBRARY_MISSING);
     assert_says(&diag, "libkiln-nowhere.so.1, libkiln-nowhere.so, /nowhere/libx.so");
     assert_int_equal(refuse(none, &diag), KILN_PROBE_LIBRARY_MISSING);
@@ -108,7 +105,6 @@ static void P5_an_unresolved_symbol_is_named(void **state)
     static const char *const names[] = {"libkiln-nowhere.so", KT_BROKEN, "libkiln-nowhere.so.2",
                                         NULL};
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     assert_int_equal(refuse(names, &diag), KILN_PROBE_LIBRARY_UNUSABLE);
     assert_says(&diag, "toy_nobody_has_this");
     assert_says(&diag, KT_BROKEN);
@@ -119,7 +115,6 @@ static void P5_a_missing_dependency_is_no_missing_library(void **state)
 {
     static const char *const names[] = {KT_ORPHAN, NULL};
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     assert_int_equal(refuse(names, &diag), KILN_PROBE_LIBRARY_UNUSABLE);
     assert_says(&diag, "found " KT_ORPHAN);
     assert_says(&diag, "kt_gone");
@@ -132,7 +127,7 @@ static void P5_the_wrong_kind_of_file_is_named(void **state)
         unsigned char bytes[64];
         uint16_t fields[32]; /* in this machine's byte order: [8] the type, [9] the machine */
     } header = {{0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT}};
-    char *path = kt_path(*state, "libkiln-toy.so");
+    char *path = kt_at(*state, "libkiln-toy.so");
     const char *const names[] = {path, NULL};
     const char *const bare[] = {"libkiln-toy.so", NULL};
     kiln_diag diag = KILN_DIAG_INIT;
@@ -165,12 +160,11 @@ static void P5_the_wrong_kind_of_file_is_named(void **state)
     assert_int_equal(refuse(names, &diag), KILN_PROBE_LIBRARY_UNUSABLE);
     assert_says(&diag, "not a shared library");
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 static void P5_a_library_beside_the_loaders_way_is_pointed_at(void **state)
 {
-    char *path = kt_path(*state, "libkiln-aside.so");
+    char *path = kt_at(*state, "libkiln-aside.so");
     const char *const names[] = {"libkiln-aside.so", NULL};
     kiln_diag diag = KILN_DIAG_INIT;
     assert_int_equal(symlink(KT_TOP, path), 0);
@@ -181,13 +175,11 @@ static void P5_a_library_beside_the_loaders_way_is_pointed_at(void **state)
     assert_says(&diag, path);
     assert_non_null(strstr(diag.fix, "LD_LIBRARY_PATH"));
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 static void relative_paths_are_refused(void **state)
 {
     static const char *const names[][2] = {{"./libx.so", NULL}, {"lib/libx.so", NULL}, {"", NULL}};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         kiln_probe_outcome outcome;
         kn_dylib *lib;
@@ -203,7 +195,6 @@ static bool open_top(void *user)
     static const char *const names[] = {KT_TOP, NULL};
     kiln_probe_outcome outcome;
     kn_dylib *lib;
-    (void)user;
     kiln_status status = kn_dylib_open(names, &lib, &outcome, NULL);
     assert_int_equal(status == KILN_OK, lib != NULL);
     kn_dylib_close(lib);
@@ -212,7 +203,6 @@ static bool open_top(void *user)
 
 static void want_of_memory_is_said(void **state)
 {
-    (void)state;
     assert_int_equal(kt_failalloc_each(open_top, NULL), 2);
 }
 
@@ -224,10 +214,8 @@ int main(void)
         cmocka_unit_test(P5_missing_lists_what_was_looked_for),
         cmocka_unit_test(P5_an_unresolved_symbol_is_named),
         cmocka_unit_test(P5_a_missing_dependency_is_no_missing_library),
-        cmocka_unit_test_setup_teardown(P5_the_wrong_kind_of_file_is_named, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(P5_a_library_beside_the_loaders_way_is_pointed_at,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(P5_the_wrong_kind_of_file_is_named),
+        kt_dir_test(P5_a_library_beside_the_loaders_way_is_pointed_at),
         cmocka_unit_test(relative_paths_are_refused),
         cmocka_unit_test(want_of_memory_is_said),
     };

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "support/skip.h"
 #include "support/tmpdir.h"
@@ -32,7 +29,7 @@ static int make_object(void **state)
 {
     char command[1024];
     char *dir = kt_tmpdir_create();
-    char *path = kt_path(dir, "answer.so");
+    char *path = kt_at(dir, "answer.so");
     object *o = calloc(1, sizeof(*o));
     assert_non_null(o);
     (void)snprintf(command, sizeof(command),
@@ -45,7 +42,6 @@ static int make_object(void **state)
     }
     o->data = kt_file_read(path, &o->size);
     assert_non_null(o->data);
-    free(path);
     kt_tmpdir_remove(dir);
     *state = o;
     return 0;

@@ -16,7 +16,6 @@ static void set(const char *value)
 static void unset_and_empty_leave_the_default(void **state)
 {
     static const char *const values[] = {NULL, ""};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         bool flag = true;
         uint64_t number = 7;
@@ -35,7 +34,6 @@ static void flags_have_eight_words(void **state)
 {
     static const char *const yes[] = {"1", "true", "yes", "on", "ON", "True"};
     static const char *const no[] = {"0", "false", "no", "off", "Off", "FALSE"};
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         bool flag = false;
         set(yes[i]);
@@ -50,7 +48,6 @@ static void flags_have_eight_words(void **state)
 static void numbers_keep_their_range(void **state)
 {
     uint64_t n = 0;
-    (void)state;
     set("2G");
     assert_int_equal(kn_env_size(NAME, &n, NULL), KILN_OK);
     assert_true(n == UINT64_C(2) << 30);
@@ -67,7 +64,6 @@ static void a_malformed_value_names_the_variable(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     bool flag = true;
     uint64_t n = 7;
-    (void)state;
     set("maybe\n");
     assert_int_equal(kn_env_bool(NAME, &flag, &diag), KILN_E_INVALID);
     assert_non_null(strstr(diag.what, NAME));
@@ -86,7 +82,6 @@ static void a_malformed_value_names_the_variable(void **state)
 
 static void what_begins_so_is_known(void **state)
 {
-    (void)state;
     assert_int_equal(setenv("ZQ_ONE", "1", 1), 0);
     assert_true(kn_env_may_have("ZQ", "x_"));
 #ifndef _WIN32 /* where it says true of all */
@@ -100,7 +95,6 @@ static void what_begins_so_is_known(void **state)
 /* A library that splits a list where it lies. */
 static void a_value_that_was_cut_is_mended(void **state)
 {
-    (void)state;
 #ifdef _WIN32
     skip(); /* kiln has a copy there, and so has everybody else */
 #endif

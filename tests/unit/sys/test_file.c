@@ -15,7 +15,7 @@
 
 static void a_file_is_read_whole_with_its_facts(void **state)
 {
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     void *data;
     size_t size;
     kn_file_facts facts;
@@ -37,12 +37,11 @@ static void a_file_is_read_whole_with_its_facts(void **state)
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     free(data);
-    free(path);
 }
 
 static void a_file_is_read_behind_room_for_its_reader(void **state)
 {
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     static const size_t before[] = {1, 63, 64, 96, 1000};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         unsigned char *memory = NULL;
@@ -62,7 +61,6 @@ static void a_file_is_read_behind_room_for_its_reader(void **state)
                          KILN_E_INVALID);
         assert_null(memory);
     }
-    free(path);
 }
 
 static void a_dir_held_open_stays_what_it_was(void **state)
@@ -70,8 +68,8 @@ static void a_dir_held_open_stays_what_it_was(void **state)
     kn_held_dir *dir = NULL;
     char *memory = NULL;
     size_t at = 0, size = 0;
-    char *here = kt_path(*state, "here"), *there = kt_path(*state, "there");
-    char *file = kt_path(here, "a"), *moved = kt_path(there, "a");
+    char *here = kt_at(*state, "here"), *there = kt_at(*state, "there");
+    char *file = kt_at(here, "a"), *moved = kt_at(there, "a");
     assert_int_equal(kn_held_dir_open(here, &dir, NULL), KILN_MISS);
     assert_int_equal(mkdir(here, 0700), 0);
     kt_file_write(file, "hello", 5);
@@ -93,18 +91,14 @@ static void a_dir_held_open_stays_what_it_was(void **state)
         KILN_MISS);
     kn_held_dir_close(dir);
     kn_held_dir_close(NULL);
-    free(here);
-    free(there);
-    free(file);
-    free(moved);
 }
 
 static void what_is_not_there_is_a_miss_without_words(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *path = kt_path(*state, "none");
-    char *below = kt_path(*state, "file/none");
-    char *file = kt_path(*state, "file");
+    char *path = kt_at(*state, "none");
+    char *below = kt_at(*state, "file/none");
+    char *file = kt_at(*state, "file");
     const char *const paths[] = {path, below};
     kt_file_write(file, "x", 1);
     for (size_t i = 0; i < 2; i++) {
@@ -122,17 +116,14 @@ static void what_is_not_there_is_a_miss_without_words(void **state)
         assert_null(opened);
     }
     assert_int_equal(diag.status, KILN_OK);
-    free(path);
-    free(below);
-    free(file);
 }
 
 static void only_regular_files_within_the_limit_are_read(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *path = kt_path(*state, "a");
-    char *link = kt_path(*state, "link");
-    char *pipe = kt_path(*state, "pipe");
+    char *path = kt_at(*state, "a");
+    char *link = kt_at(*state, "link");
+    char *pipe = kt_at(*state, "pipe");
     void *data;
     size_t size;
     kt_file_write(path, "12345", 5);
@@ -155,37 +146,32 @@ static void only_regular_files_within_the_limit_are_read(void **state)
     assert_int_equal(kn_file_stat(*state, false, &facts, NULL), KILN_OK);
     assert_int_equal(facts.kind, KN_FILE_DIR);
     kiln_diag_clear(&diag);
-    free(path);
-    free(link);
-    free(pipe);
 }
 
 static void S9_names_may_be_long_and_of_any_script(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *path = kt_path(*state, "\xe7\xaa\xaf \xd0\xbf\xd0\xb5\xd1\x87\xd1\x8c \xc3\xa4");
+    char *path = kt_at(*state, "\xe7\xaa\xaf \xd0\xbf\xd0\xb5\xd1\x87\xd1\x8c \xc3\xa4");
     void *data;
     size_t size;
     kt_file_write(path, "x", 1);
     assert_int_equal(kn_file_read(path, 9, true, &data, &size, NULL, &diag), KILN_OK);
     free(data);
-    free(path);
 
     char name[300];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    path = kt_path(*state, name);
+    path = kt_at(*state, name);
     assert_int_equal(kn_file_read(path, 9, true, &data, &size, NULL, &diag), KILN_E_IO);
     assert_int_equal(diag.vendor_code, ENAMETOOLONG);
     assert_true(diag.what[0] != '\0' && diag.why[0] != '\0' && diag.fix[0] != '\0');
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 static void touch_changes_mtime_alone(void **state)
 {
     const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     struct stat facts;
     kt_file_write(path, "x", 1);
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
@@ -193,26 +179,24 @@ static void touch_changes_mtime_alone(void **state)
     assert_int_equal(stat(path, &facts), 0);
     assert_int_equal(facts.st_atim.tv_sec, 1000);
     assert_true(facts.st_mtim.tv_sec > 1000);
-    free(path);
 }
 
 static void remove_takes_files_not_dirs(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     kt_file_write(path, "x", 1);
     assert_int_equal(kn_file_remove(path, &diag), KILN_OK);
     assert_false(kt_file_exists(path));
     assert_int_equal(kn_file_remove(*state, &diag), KILN_E_IO);
     assert_true(diag.vendor_code == EISDIR || diag.vendor_code == EPERM);
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 static void records_are_read_and_written_in_place(void **state)
 {
-    char *path = kt_path(*state, "stats");
-    char *link = kt_path(*state, "link");
+    char *path = kt_at(*state, "stats");
+    char *link = kt_at(*state, "link");
     kn_file *file;
     char data[4];
     struct stat facts;
@@ -239,8 +223,6 @@ static void records_are_read_and_written_in_place(void **state)
     assert_int_equal(diag.vendor_code, ELOOP);
     assert_int_equal(kn_file_open(*state, false, &file, &diag), KILN_E_INVALID);
     kiln_diag_clear(&diag);
-    free(path);
-    free(link);
 }
 
 static bool read_once(void *user)
@@ -260,15 +242,14 @@ static bool read_once(void *user)
 
 static void want_of_memory_is_said(void **state)
 {
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     kt_file_write(path, "x", 1);
     assert_int_equal(kt_failalloc_each(read_once, path), 2);
-    free(path);
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(f) kt_dir_test(f)
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_read_whole_with_its_facts),
         TEST(a_file_is_read_behind_room_for_its_reader),

@@ -23,7 +23,7 @@ static int end(void **state)
 
 static void reading_survives_short_reads_and_interruptions(void **state)
 {
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     void *data;
     size_t size;
     kt_file_write(path, "0123456789", 10);
@@ -33,13 +33,12 @@ static void reading_survives_short_reads_and_interruptions(void **state)
     assert_int_equal(size, 10);
     assert_memory_equal(data, "0123456789", 11);
     free(data);
-    free(path);
 }
 
 static void a_read_error_is_not_an_end_of_file(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     void *data;
     size_t size;
     kt_file_write(path, "0123456789", 10);
@@ -48,12 +47,11 @@ static void a_read_error_is_not_an_end_of_file(void **state)
     assert_int_equal(diag.vendor_code, EIO);
     assert_null(data);
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 static void C2_a_stale_handle_is_a_miss(void **state)
 {
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     void *data;
     size_t size;
     kt_file_write(path, "0123456789", 10);
@@ -64,12 +62,11 @@ static void C2_a_stale_handle_is_a_miss(void **state)
     assert_null(data);
     kt_faultfs_set(*state, "unlink:1:ESTALE");
     assert_int_equal(kn_file_remove(path, NULL), KILN_MISS);
-    free(path);
 }
 
 static void records_survive_short_transfers(void **state)
 {
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     char data[8];
     kn_file *file;
     kt_faultfs_set(*state, "open:1:EINTR;write:1:short;write:2:EINTR;read:1:short;read:2:EINTR");
@@ -82,27 +79,23 @@ static void records_survive_short_transfers(void **state)
     assert_int_equal(kn_file_write_at(file, 0, "0", 1), KILN_E_IO);
     assert_int_equal(kn_file_read_at(file, 0, data, 1), KILN_E_IO);
     kn_file_close(file);
-    free(path);
 }
 
 static void a_parent_that_vanishes_is_made_again(void **state)
 {
-    char *path = kt_path(*state, "a/b/c");
+    char *path = kt_at(*state, "a/b/c");
     kt_faultfs_set(*state, "mkdir:4:ENOENT"); /* c, a, then b while a is gone */
     assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     assert_true(kt_file_exists(path));
-    free(path);
-    path = kt_path(*state, "x/y");
+    path = kt_at(*state, "x/y");
     kt_faultfs_set(*state, "mkdir:*:ENOENT"); /* and not for ever */
     assert_int_equal(kn_file_make_dir(path, NULL), KILN_E_IO);
     kt_faultfs_set(*state, "mkdir:*:EROFS");
     assert_int_equal(kn_file_make_dir(*state, NULL), KILN_OK); /* there already */
-    free(path);
 }
 
 static kiln_status count_names(void *user, const char *name)
 {
-    (void)name;
     (*(int *)user)++;
     return KILN_OK;
 }
@@ -112,7 +105,7 @@ static void S4_dirs_that_cannot_be_read_are_said(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_file_facts facts;
     int count = 0;
-    char *path = kt_path(*state, "a");
+    char *path = kt_at(*state, "a");
     assert_int_equal(kn_file_make_dir(path, NULL), KILN_OK);
     kt_faultfs_set(*state, "open:1:EACCES;open:2:ESTALE;rmdir:1:EACCES");
     assert_int_equal(kn_file_list(path, count_names, &count, &diag), KILN_E_IO);
@@ -126,7 +119,6 @@ static void S4_dirs_that_cannot_be_read_are_said(void **state)
     assert_int_equal(kn_file_stat(path, true, &facts, &diag), KILN_E_IO);
     assert_int_equal(diag.vendor_code, ELOOP);
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 static void a_file_system_without_locks_is_unsupported(void **state)
@@ -144,7 +136,7 @@ static void a_file_system_without_locks_is_unsupported(void **state)
         {"lock:1:EIO", KILN_E_IO},
         {"lock:1:EINTR", KILN_OK},
     };
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_lock_file *file;
     kt_faultfs_set(*state, "open:1:EINTR");
     assert_int_equal(kn_lock_file_open(path, &file, NULL), KILN_OK);
@@ -160,7 +152,6 @@ static void a_file_system_without_locks_is_unsupported(void **state)
     assert_int_equal(diag.vendor_code, EROFS);
     assert_null(file);
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 int main(void)

@@ -62,7 +62,6 @@ static void fork_and_see(kn_fork_guard *guard)
 
 static void a_child_is_noticed_and_renewed_once(void **state)
 {
-    (void)state;
     kn_fork_guard guard;
     kn_fork_guard_init(&guard);
     fork_and_see(&guard);
@@ -110,7 +109,6 @@ static void live_many_lives(void *user)
 
 static void no_thread_of_a_child_takes_itself_for_the_parent(void **state)
 {
-    (void)state;
     crowd all = {0};
     kn_thread *threads[CROWD];
     atomic_store(&pretended, 1);

@@ -19,7 +19,7 @@
 static void two_files_exclude_each_other_byte_by_byte(void **state)
 {
     const uint64_t far = (UINT64_C(1) << 62) - 1;
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_lock_file *a;
     kn_lock_file *b;
     assert_int_equal(kn_lock_file_open(path, &a, NULL), KILN_OK);
@@ -40,12 +40,11 @@ static void two_files_exclude_each_other_byte_by_byte(void **state)
     kn_lock_file_close(a);
     kn_lock_file_close(NULL);
     assert_true(kt_file_exists(path));
-    free(path);
 }
 
 static void a_lock_ends_with_its_holder(void **state)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     int ready[2];
     char byte = 0;
     assert_int_equal(pipe(ready), 0);
@@ -69,13 +68,12 @@ static void a_lock_ends_with_its_holder(void **state)
     kn_lock_file_close(file);
     (void)close(ready[0]);
     (void)close(ready[1]);
-    free(path);
 }
 
 /* Locks belong to the open file, which a fork shares: the child must let go of it. */
 static void a_forks_child_holds_nothing_and_takes_nothing(void **state)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_lock_file *mine, *other;
     int ready[2];
     char byte = 0;
@@ -116,13 +114,12 @@ static void a_forks_child_holds_nothing_and_takes_nothing(void **state)
     kn_lock_file_close(other);
     (void)close(ready[0]);
     (void)close(ready[1]);
-    free(path);
 }
 
 static void the_file_is_private_and_no_link(void **state)
 {
-    char *path = kt_path(*state, "lock");
-    char *link = kt_path(*state, "link");
+    char *path = kt_at(*state, "lock");
+    char *link = kt_at(*state, "link");
     kiln_diag diag = KILN_DIAG_INIT;
     kn_lock_file *file;
     struct stat facts;
@@ -138,8 +135,6 @@ static void the_file_is_private_and_no_link(void **state)
     assert_null(file);
     assert_int_equal(kn_lock_file_open(*state, &file, &diag), KILN_E_IO);
     kiln_diag_clear(&diag);
-    free(path);
-    free(link);
 }
 
 static bool open_once(void *user)
@@ -153,9 +148,8 @@ static bool open_once(void *user)
 
 static void want_of_memory_is_said(void **state)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     assert_int_equal(kt_failalloc_each(open_once, path), 1);
-    free(path);
 }
 
 static void close_soon(void *user)
@@ -167,7 +161,7 @@ static void close_soon(void *user)
 static void waiting_ends_with_the_other_files_closing(void **state)
 {
     const uint64_t minute = UINT64_C(60000000000);
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_lock_file *waits;
     kn_lock_file *holds;
     kn_thread *thread;
@@ -180,24 +174,21 @@ static void waiting_ends_with_the_other_files_closing(void **state)
     kn_thread_join(thread);
     assert_false(kn_lock_wait(waits, path, 1));
     kn_lock_file_close(waits);
-    free(path);
 }
 
 static void waiting_at_no_file_is_a_sleep(void **state)
 {
-    char *path = kt_path(*state, "lock"), *none = kt_path(*state, "none");
+    char *path = kt_at(*state, "lock"), *none = kt_at(*state, "none");
     kn_lock_file *waits;
     assert_int_equal(kn_lock_file_open(path, &waits, NULL), KILN_OK);
     assert_false(kn_lock_wait(waits, none, 1));
     assert_false(kn_lock_wait(waits, none, 1));
     kn_lock_file_close(waits);
-    free(none);
-    free(path);
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(f) kt_dir_test(f)
     const struct CMUnitTest tests[] = {
         TEST(two_files_exclude_each_other_byte_by_byte),
         TEST(a_lock_ends_with_its_holder),

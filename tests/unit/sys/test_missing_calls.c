@@ -36,7 +36,6 @@ static int affinity_error;
 /* In this program: pidfd_open alone. */
 long __wrap_syscall(long number, ...)
 {
-    (void)number;
     errno = ENOSYS;
     return -1;
 }
@@ -58,18 +57,12 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int options)
 
 ssize_t __wrap_getrandom(void *data, size_t size, unsigned flags)
 {
-    (void)data;
-    (void)size;
-    (void)flags;
     errno = ENOSYS;
     return -1;
 }
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
-    (void)pid;
-    (void)size;
-    (void)set;
     errno = affinity_error;
     return -1;
 }
@@ -88,7 +81,6 @@ static kiln_status run_shell(const char *script, const char *input, uint64_t lim
 static void without_pidfd_the_end_is_seen_all_the_same(void **state)
 {
     kn_process_result r;
-    (void)state;
     assert_int_equal(run_shell("echo a; sleep 0.1; echo b; exit 7", NULL, 60 * SECOND, &r),
                      KILN_OK);
     assert_int_equal(r.exit_code, 7);
@@ -106,7 +98,6 @@ static void without_pidfd_the_end_is_seen_all_the_same(void **state)
 static void without_memfd_input_comes_from_an_unnamed_file(void **state)
 {
     kn_process_result r;
-    (void)state;
     no_memfd = true;
     kiln_status status = run_shell("cat", "input", 0, &r);
     no_memfd = false;
@@ -119,7 +110,6 @@ static void P2_a_child_stuck_in_the_kernel_is_abandoned(void **state)
 {
     kn_process_result r;
     int wait_status;
-    (void)state;
     uint64_t start = kn_clock_now();
     stuck = true;
     kiln_status status = run_shell("echo said; sleep 60", NULL, SECOND / 10, &r);
@@ -139,7 +129,6 @@ static void P2_a_child_stuck_in_the_kernel_is_abandoned(void **state)
 static void without_descriptors_nothing_starts_and_nothing_leaks(void **state)
 {
     struct rlimit old;
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     size_t open_now = kt_file_count("/proc/self/fd");
     for (rlim_t limit = 3; limit < 64; limit++) {
@@ -159,7 +148,6 @@ static void without_descriptors_nothing_starts_and_nothing_leaks(void **state)
 static void without_getrandom_numbers_still_differ(void **state)
 {
     uint64_t seen[256];
-    (void)state;
     for (size_t i = 0; i < 256; i++) {
         seen[i] = kn_random_u64();
         for (size_t j = 0; j < i; j++) {
@@ -170,7 +158,6 @@ static void without_getrandom_numbers_still_differ(void **state)
 
 static void without_affinity_there_is_at_least_one_processor(void **state)
 {
-    (void)state;
     affinity_error = ENOSYS;
     assert_true(kn_thread_processors() >= 1);
     affinity_error = EINVAL; /* no mask is ever large enough */

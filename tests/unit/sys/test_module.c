@@ -59,7 +59,6 @@ static void a_build_id_is_what_the_linker_wrote(void **state)
     char path[4096];
     char id[132];
     char expected[132];
-    (void)state;
     kn_dylib *lib = open_one(KT_TOP);
     void *address = kn_dylib_symbol(lib, "toy_value");
     assert_true(kn_module_of_address(address, path, sizeof path, id, sizeof id));
@@ -79,7 +78,6 @@ static void the_program_itself_has_a_path(void **state)
     char path[4096];
     char self[4096];
     char id[132];
-    (void)state;
     assert_true(kn_module_of_address(&here, path, sizeof path, id, sizeof id));
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     assert_true(length > 0);
@@ -94,7 +92,6 @@ static void without_an_id_the_size_stands_in(void **state)
 {
     char path[4096];
     char id[132];
-    (void)state;
     kn_dylib *lib = open_one(KT_PLAIN);
     assert_true(
         kn_module_of_address(kn_dylib_symbol(lib, "toy_value"), path, sizeof path, id, sizeof id));
@@ -114,8 +111,8 @@ static void copy_file(const char *from, const char *to)
 
 static void the_id_is_of_the_image_in_memory(void **state)
 {
-    char *path = kt_path(*state, "libreplaced.so");
-    char *new_path = kt_path(*state, "new.so");
+    char *path = kt_at(*state, "libreplaced.so");
+    char *new_path = kt_at(*state, "new.so");
     char mapped[4096];
     char before[132];
     char after[132];
@@ -128,15 +125,12 @@ static void the_id_is_of_the_image_in_memory(void **state)
     assert_true(kn_module_of_address(address, mapped, sizeof mapped, after, sizeof after));
     assert_string_equal(before, after);
     kn_dylib_close(lib);
-    free(path);
-    free(new_path);
 }
 
 static void the_closure_is_complete_and_in_order(void **state)
 {
     visited v = {0};
     visited again = {0};
-    (void)state;
     kn_dylib *lib = open_one(KT_TOP);
     void *address = kn_dylib_symbol(lib, "toy_extra");
     assert_true(kn_module_closure(address, note, &v));
@@ -166,7 +160,6 @@ static void the_closure_is_complete_and_in_order(void **state)
 static kn_module_choice choose_toys(void *user, const char *path)
 {
     const char *name = kn_path_name(path);
-    (void)user;
     if (strcmp(name, "libkt_middle.so") == 0) {
         return KN_MODULE_ITSELF;
     }
@@ -175,7 +168,6 @@ static kn_module_choice choose_toys(void *user, const char *path)
 
 static kn_module_choice choose_middle(void *user, const char *path)
 {
-    (void)user;
     return strcmp(kn_path_name(path), "libkt_middle.so") == 0 ? KN_MODULE_ITSELF : KN_MODULE_NO;
 }
 
@@ -190,7 +182,6 @@ static void those_that_are_wanted_are_visited_once(void **state)
     visited closure = {0};
     visited v = {0};
     size_t asked = 0;
-    (void)state;
     kn_dylib *lib = open_one(KT_TOP);
     assert_true(kn_module_closure(kn_dylib_symbol(lib, "toy_extra"), note, &closure));
 
@@ -221,7 +212,6 @@ static void each_visits_all_that_is_mapped(void **state)
     visited v = {0};
     bool found = false;
     bool libc = false;
-    (void)state;
     kn_dylib *lib = open_one(KT_TOP);
     assert_true(kn_module_each(note, &v));
     for (size_t i = 0; i < v.count; i++) {
@@ -235,8 +225,6 @@ static void each_visits_all_that_is_mapped(void **state)
 
 static void open_another(void *user, const char *path, const char *build_id)
 {
-    (void)path;
-    (void)build_id;
     if (*(int *)user == 0) {
         kn_dylib_close(open_one(KT_OLD));
         *(int *)user = 1;
@@ -246,7 +234,6 @@ static void open_another(void *user, const char *path, const char *build_id)
 static void a_visitor_may_load_libraries(void **state)
 {
     int done = 0;
-    (void)state;
     assert_true(kn_module_each(open_another, &done));
     assert_int_equal(done, 1);
 }
@@ -255,7 +242,6 @@ static bool look(void *user)
 {
     visited v = {0};
     static const char here;
-    (void)user;
     bool all = kn_module_each(note, &v);
     assert_int_equal(all, v.total > 0);
     v = (visited){0};
@@ -266,7 +252,6 @@ static bool look(void *user)
 
 static void want_of_memory_visits_nothing(void **state)
 {
-    (void)state;
     assert_true(kt_failalloc_each(look, NULL) >= 5);
 }
 
@@ -276,8 +261,7 @@ int main(void)
         cmocka_unit_test(a_build_id_is_what_the_linker_wrote),
         cmocka_unit_test(the_program_itself_has_a_path),
         cmocka_unit_test(without_an_id_the_size_stands_in),
-        cmocka_unit_test_setup_teardown(the_id_is_of_the_image_in_memory, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(the_id_is_of_the_image_in_memory),
         cmocka_unit_test(the_closure_is_complete_and_in_order),
         cmocka_unit_test(those_that_are_wanted_are_visited_once),
         cmocka_unit_test(each_visits_all_that_is_mapped),

@@ -36,8 +36,8 @@ static void assert_root(const char *expected)
 
 static void the_root_follows_the_order_of_variables(void **state)
 {
-    char *home = kt_path(*state, "home");
-    char *at_home = kt_path(*state, "home/.cache/kiln");
+    char *home = kt_at(*state, "home");
+    char *at_home = kt_at(*state, "home/.cache/kiln");
     assert_int_equal(mkdir(home, 0700), 0);
     (void)setenv("HOME", home, 1);
     assert_root(at_home);
@@ -51,8 +51,6 @@ static void the_root_follows_the_order_of_variables(void **state)
     assert_root("/xdg/kiln");
     (void)setenv("KILN_CACHE_DIR", "/own place", 1);
     assert_root("/own place");
-    free(home);
-    free(at_home);
 }
 
 static void a_relative_cache_dir_is_an_error(void **state)
@@ -94,7 +92,7 @@ static void S8_root_leaves_the_home_of_a_user_alone(void **state)
     if (geteuid() != 0) {
         skip(); /* only root can give a directory away */
     }
-    char *home = kt_path(*state, "home");
+    char *home = kt_at(*state, "home");
     char *path;
     assert_int_equal(mkdir(home, 0755), 0);
     assert_int_equal(chown(home, STRANGER, STRANGER), 0);
@@ -102,13 +100,12 @@ static void S8_root_leaves_the_home_of_a_user_alone(void **state)
     assert_int_equal(kn_paths_cache_root(&path, NULL), KILN_OK);
     assert_null(strstr(path, home));
     free(path);
-    free(home);
 }
 
 static void the_root_is_made_private(void **state)
 {
-    char *root = kt_path(*state, "a/b/kiln");
-    char *slashes = kt_path(*state, "a/b/kiln//./");
+    char *root = kt_at(*state, "a/b/kiln");
+    char *slashes = kt_at(*state, "a/b/kiln//./");
     struct stat facts;
     mode_t old = umask(0);
     assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK);
@@ -118,8 +115,6 @@ static void the_root_is_made_private(void **state)
     assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK);
     assert_int_equal(kn_paths_claim_root(slashes, NULL), KILN_OK);
     assert_int_equal(kn_paths_claim_root("relative", NULL), KILN_E_UNAVAILABLE);
-    free(root);
-    free(slashes);
 }
 
 static void assert_refused(const char *root, const char *word)
@@ -137,7 +132,7 @@ static void assert_refused(const char *root, const char *word)
 
 static void S6_a_root_that_others_can_write_to_is_refused(void **state)
 {
-    char *root = kt_path(*state, "kiln");
+    char *root = kt_at(*state, "kiln");
     kiln_diag diag = KILN_DIAG_INIT;
     assert_int_equal(mkdir(root, 0700), 0);
     assert_int_equal(chmod(root, 0770), 0);
@@ -151,15 +146,14 @@ static void S6_a_root_that_others_can_write_to_is_refused(void **state)
     kiln_diag_clear(&diag);
     assert_int_equal(chmod(root, 0755), 0);
     assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK);
-    free(root);
 }
 
 static void S6_a_link_is_refused(void **state)
 {
-    char *real = kt_path(*state, "real");
-    char *root = kt_path(*state, "kiln");
-    char *slash = kt_path(*state, "kiln/");
-    char *target = kt_path(*state, "nowhere");
+    char *real = kt_at(*state, "real");
+    char *root = kt_at(*state, "kiln");
+    char *slash = kt_at(*state, "kiln/");
+    char *target = kt_at(*state, "nowhere");
     assert_int_equal(mkdir(real, 0700), 0);
     assert_int_equal(symlink("real", root), 0);
     assert_refused(root, "link");
@@ -171,19 +165,15 @@ static void S6_a_link_is_refused(void **state)
     assert_int_equal(unlink(root), 0);
     kt_file_write(root, "", 0);
     assert_int_equal(kn_paths_claim_root(root, NULL), KILN_E_UNAVAILABLE);
-    free(real);
-    free(root);
-    free(slash);
-    free(target);
 }
 
 static void S6_what_a_stranger_owns_is_refused(void **state)
 {
-    char *root = kt_path(*state, "kiln");
-    char *link = kt_path(*state, "link");
-    char *own = kt_path(*state, "own");
-    char *behind = kt_path(*state, "link/kiln");
-    char *behind_own = kt_path(*state, "own/kiln");
+    char *root = kt_at(*state, "kiln");
+    char *link = kt_at(*state, "link");
+    char *own = kt_at(*state, "own");
+    char *behind = kt_at(*state, "link/kiln");
+    char *behind_own = kt_at(*state, "own/kiln");
     if (geteuid() == 0) { /* only root can give a directory away */
         assert_int_equal(mkdir(root, 0700), 0);
         assert_int_equal(chown(root, STRANGER, STRANGER), 0);
@@ -201,17 +191,12 @@ static void S6_what_a_stranger_owns_is_refused(void **state)
     }
     assert_int_equal(symlink(".", own), 0); /* one's own link on the way is one's own business */
     assert_int_equal(kn_paths_claim_root(behind_own, NULL), KILN_OK);
-    free(root);
-    free(link);
-    free(own);
-    free(behind);
-    free(behind_own);
 }
 
 static void S4_a_root_that_cannot_be_made_is_unavailable(void **state)
 {
-    char *file = kt_path(*state, "file");
-    char *root = kt_path(*state, "file/kiln");
+    char *file = kt_at(*state, "file");
+    char *root = kt_at(*state, "file/kiln");
     kiln_diag diag = KILN_DIAG_INIT;
     kt_file_write(file, "", 0);
     assert_int_equal(kn_paths_claim_root(root, &diag), KILN_E_UNAVAILABLE);
@@ -219,8 +204,6 @@ static void S4_a_root_that_cannot_be_made_is_unavailable(void **state)
     assert_true(diag.vendor_code != 0);
     kiln_diag_clear(&diag);
     assert_int_equal(kn_paths_claim_root("/proc/kiln/cache", NULL), KILN_E_UNAVAILABLE);
-    free(file);
-    free(root);
 }
 
 static void other_places_are_found(void **state)
@@ -248,9 +231,9 @@ static void other_places_are_found(void **state)
 
 static void programs_are_found_on_the_path_alone(void **state)
 {
-    char *tool = kt_path(*state, "kiln-test-tool");
-    char *dir = kt_path(*state, "kiln-test-folder");
-    char *plain = kt_path(*state, "kiln-test-plain");
+    char *tool = kt_at(*state, "kiln-test-tool");
+    char *dir = kt_at(*state, "kiln-test-folder");
+    char *plain = kt_at(*state, "kiln-test-plain");
     char list[4096];
     kt_file_write(tool, "#!/bin/sh\n", 10);
     kt_file_write(plain, "", 0);
@@ -276,16 +259,13 @@ static void programs_are_found_on_the_path_alone(void **state)
     assert_null(kn_paths_find_program("./kiln-test-tool"));
     assert_int_equal(chdir("/"), 0);
     (void)setenv("PATH", saved, 1);
-    free(tool);
-    free(dir);
-    free(plain);
 }
 
 /* The first of its name, by the order of the directories, however many are looked for. */
 static void programs_are_found_in_one_walk(void **state)
 {
-    char *early = kt_path(*state, "early");
-    char *late = kt_path(*state, "late");
+    char *early = kt_at(*state, "early");
+    char *late = kt_at(*state, "late");
     char list[8192];
     char path[4096];
     char saved[4096];
@@ -325,15 +305,12 @@ static void programs_are_found_in_one_walk(void **state)
     assert_string_equal(programs[0].path, path);
     free(programs[0].path);
     (void)setenv("PATH", saved, 1);
-    free(early);
-    free(late);
 }
 
 static bool ask_for_root(void *user)
 {
     char *path;
     kiln_status status = kn_paths_cache_root(&path, NULL);
-    (void)user;
     assert_int_equal(status == KILN_OK, path != NULL);
     free(path);
     if (status != KILN_OK) {

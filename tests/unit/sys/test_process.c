@@ -38,7 +38,6 @@ static kn_process_result run_shell(const char *script, kn_process_request extra)
 
 static void output_and_exit_code_come_back(void **state)
 {
-    (void)state;
     kn_process_result r = run_shell("echo out; echo err >&2; exit 3", (kn_process_request){0});
     assert_int_equal(r.exit_code, 3);
     assert_int_equal(r.signal, 0);
@@ -65,7 +64,6 @@ static void look_whether_private(void *user)
 /* The program keeps its own. */
 static void E15_a_child_has_the_owners_rights(void **state)
 {
-    (void)state;
     bool is_private = false;
     kn_umask_run_private(look_whether_private, &is_private);
     if (!is_private) {
@@ -87,7 +85,6 @@ static void E15_a_child_has_the_owners_rights(void **state)
 
 static void a_signal_is_told(void **state)
 {
-    (void)state;
     kn_process_result r = run_shell("kill -SEGV $$", (kn_process_request){0});
     assert_int_equal(r.exit_code, -1);
     assert_int_equal(r.signal, SIGSEGV);
@@ -103,7 +100,6 @@ static void what_cannot_start_is_unavailable(void **state)
     const char *const sh[] = {"/bin/sh", "-c", ":", NULL};
     kn_process_result r;
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     assert_int_equal(kn_process_run(&(kn_process_request){.argv = argv}, &r, &diag),
                      KILN_E_UNAVAILABLE);
     assert_int_equal(diag.vendor_code, ENOENT);
@@ -121,7 +117,6 @@ static void input_of_any_size_is_read_or_not(void **state)
 {
     size_t size = (size_t)3 << 20;
     char *input = malloc(size);
-    (void)state;
     assert_non_null(input);
     for (size_t i = 0; i < size; i++) {
         input[i] = (char)(i * 7);
@@ -152,7 +147,6 @@ static void input_over_the_limit_on_files_is_refused(void **state)
     struct rlimit before, low;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_process_result r;
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     low = (struct rlimit){.rlim_cur = sizeof input - 1, .rlim_max = before.rlim_max};
     const kn_process_request request = {.argv = argv, .input = input, .input_size = sizeof input};
@@ -167,7 +161,6 @@ static void input_over_the_limit_on_files_is_refused(void **state)
 
 static void output_is_bounded_and_the_rest_dropped(void **state)
 {
-    (void)state;
     kn_process_result r = run_shell("head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2; exit 5",
                                     (kn_process_request){.output_limit = 1000});
     assert_int_equal(r.exit_code, 5);
@@ -208,7 +201,6 @@ static bool is_gone(pid_t pid)
 
 static void P2_the_limit_ends_the_whole_group(void **state)
 {
-    (void)state;
     uint64_t start = kn_clock_now();
     kn_process_result r = run_shell("echo before; sleep 100 & echo $!; wait",
                                     (kn_process_request){.limit_ns = SECOND / 4});
@@ -225,7 +217,6 @@ static void P2_the_limit_ends_the_whole_group(void **state)
 
 static void P2_a_child_that_never_stops_writing_is_limited(void **state)
 {
-    (void)state;
     kn_process_result r =
         run_shell("trap '' TERM; yes; yes >&2",
                   (kn_process_request){.limit_ns = SECOND / 5, .output_limit = 10});
@@ -236,7 +227,6 @@ static void P2_a_child_that_never_stops_writing_is_limited(void **state)
 
 static void a_descendant_that_keeps_the_pipes_is_not_waited_for(void **state)
 {
-    (void)state;
     uint64_t start = kn_clock_now();
     kn_process_result r =
         run_shell("sleep 60 & echo $!; exit 6", (kn_process_request){.limit_ns = 50 * SECOND});
@@ -250,7 +240,6 @@ static void a_descendant_that_keeps_the_pipes_is_not_waited_for(void **state)
 static void no_descriptor_but_three_is_inherited(void **state)
 {
     int leaky = open("/dev/null", O_RDONLY); /* as a driver would: without O_CLOEXEC */
-    (void)state;
     assert_true(leaky >= 3);
     int high = fcntl(leaky, F_DUPFD, 200);
     assert_true(high >= 200);
@@ -269,7 +258,6 @@ static void signals_dir_group_and_environment_are_set(void **state)
     static const char *const extra[] = {"KT_ONE=1 = one", "KT_TWO=new", NULL};
     sigset_t all;
     sigset_t old;
-    (void)state;
     (void)setenv("KT_TWO", "old", 1);
     (void)setenv("KT_TWO_MORE", "kept", 1);
     (void)sigfillset(&all);
@@ -329,13 +317,11 @@ static int with_ignored_children(void)
 
 static void closed_standard_descriptors_do_no_harm(void **state)
 {
-    (void)state;
     assert_int_equal(in_fork(without_standard_descriptors), 0);
 }
 
 static void a_program_that_ignores_children_is_told(void **state)
 {
-    (void)state;
     assert_int_equal(in_fork(with_ignored_children), 0);
 }
 
@@ -351,7 +337,6 @@ static bool run_once(void *user)
     size_t before = open_descriptors();
     kiln_status status = kn_process_run(
         &(kn_process_request){.argv = argv, .input = "x", .input_size = 1}, &r, NULL);
-    (void)user;
     kn_process_result_deinit(&r);
     assert_int_equal(open_descriptors(), before);
     assert_true(status == KILN_OK || status == KILN_E_NOMEM);
@@ -361,7 +346,6 @@ static bool run_once(void *user)
 
 static void want_of_memory_leaves_no_child_and_no_descriptor(void **state)
 {
-    (void)state;
     for (uint64_t n = 1;; n++) {
         kt_failalloc_arm(n, false);
         const char *const argv[] = {"/bin/sh", "-c", "echo out; echo err >&2", NULL};
@@ -412,7 +396,6 @@ static void wait_for_ever(void)
 
 static void a_process_is_halted_while_it_is_stopped(void **state)
 {
-    (void)state;
     uint32_t tag = 0;
     siginfo_t ended;
     const pid_t child = start_child(wait_for_ever, &tag);
@@ -436,7 +419,6 @@ static void a_process_is_halted_while_it_is_stopped(void **state)
 
 static void run_for_ever(void *user)
 {
-    (void)user;
     wait_for_ever();
 }
 
@@ -461,7 +443,6 @@ static char state_of(pid_t process)
 
 static void a_process_whose_first_thread_has_ended_is_not_halted(void **state)
 {
-    (void)state;
     uint32_t tag = 0;
     if (kn_test_is_emulated()) {
         skip();
@@ -507,7 +488,6 @@ static int ask_on_another_clock(void)
 static void a_process_knows_who_has_another_clock(void **state)
 {
     int status = 0;
-    (void)state;
     assert_true(kn_process_clock() == kn_process_clock());
     const pid_t child = fork();
     assert_true(child >= 0);

@@ -130,7 +130,7 @@ static void S5_a_temporary_is_reclaimed_when_its_writer_is_gone(void **state)
     assert_int_equal(kn_file_list(p->tmp, find_only_name, &name, NULL), KILN_OK);
     assert_non_null(name);
     assert_true(kn_publish_is_temporary(name));
-    char *path = kt_path(p->tmp, name);
+    char *path = kt_at(p->tmp, name);
     assert_int_equal(kn_publish_reclaim(path), KILN_E_BUSY);
     assert_true(kt_file_exists(path));
     assert_int_equal(kill(child, SIGKILL), 0);
@@ -139,15 +139,13 @@ static void S5_a_temporary_is_reclaimed_when_its_writer_is_gone(void **state)
     assert_int_equal(kn_publish_reclaim(path), KILN_OK);
     assert_false(kt_file_exists(path));
     assert_int_equal(kn_publish_reclaim(path), KILN_MISS);
-    free(path);
     free(name);
 }
 
 static kiln_status reclaim_one(void *user, const char *name)
 {
-    char *path = kt_path((const char *)user, name);
+    char *path = kt_at((const char *)user, name);
     (void)kn_publish_reclaim(path);
-    free(path);
     return KILN_OK;
 }
 

@@ -38,7 +38,7 @@ static void S6_another_users_rights_take_no_variables(void **state)
         print_message("SKIP: only root gives a program another user's rights\n");
         skip();
     }
-    char *path = kt_path(*state, "program");
+    char *path = kt_at(*state, "program");
     char *program = kt_file_read("/proc/self/exe", &size);
     assert_non_null(program);
     kt_file_write(path, program, size);
@@ -50,7 +50,6 @@ static void S6_another_users_rights_take_no_variables(void **state)
     assert_int_equal(run_copy(path), 0);
     assert_int_equal(unsetenv(NAME), 0);
     free(program);
-    free(path);
 }
 
 int main(int argc, char **argv)
@@ -59,8 +58,7 @@ int main(int argc, char **argv)
         _exit(kn_env_get(NAME) != NULL ? 1 : 0); /* a leak check cannot look at such a process */
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(S6_another_users_rights_take_no_variables, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(S6_another_users_rights_take_no_variables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

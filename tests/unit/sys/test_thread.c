@@ -39,7 +39,6 @@ static void threads_meet(void **state)
 {
     meeting m = {0};
     kn_thread *threads[4];
-    (void)state;
     kn_mutex_init(&m.mutex);
     kn_cond_init(&m.cond);
     for (size_t i = 0; i < 4; i++) {
@@ -65,7 +64,6 @@ static void waiting_ends_at_the_deadline(void **state)
 {
     kn_mutex mutex;
     kn_cond cond;
-    (void)state;
     kn_mutex_init(&mutex);
     kn_cond_init(&cond);
     kn_mutex_lock(&mutex);
@@ -91,7 +89,6 @@ static void signals_are_left_to_the_program(void **state)
     sigset_t before;
     sigset_t after;
     kn_thread *thread;
-    (void)state;
     (void)sigemptyset(&theirs);
     assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
     assert_int_equal(kn_thread_start(look_at_signals, &theirs, &thread, NULL), KILN_OK);
@@ -110,7 +107,6 @@ static void signals_are_left_to_the_program(void **state)
 static void want_of_memory_is_said(void **state)
 {
     kn_thread *thread;
-    (void)state;
     kt_failalloc_arm(1, false);
     assert_int_equal(kn_thread_start(look_at_signals, NULL, &thread, NULL), KILN_E_NOMEM);
     kt_failalloc_disarm();
@@ -121,7 +117,6 @@ static void affinity_bounds_the_processors(void **state)
 {
     cpu_set_t before;
     cpu_set_t one;
-    (void)state;
     uint32_t processors = kn_thread_processors();
     assert_true(processors >= 1);
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
@@ -189,8 +184,7 @@ int main(void)
         cmocka_unit_test(signals_are_left_to_the_program),
         cmocka_unit_test(want_of_memory_is_said),
         cmocka_unit_test(affinity_bounds_the_processors),
-        cmocka_unit_test_setup_teardown(P8_the_quota_of_the_control_group_counts, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(P8_the_quota_of_the_control_group_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
