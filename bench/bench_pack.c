@@ -59,9 +59,11 @@ static bool make_pack(const char *path, uint32_t count, bool raw, pair *pairs)
         kiln_recipe *recipe = NULL;
         kiln_blob *blob = NULL;
         fill(i, value);
-        good = kiln_recipe_create("bench", 1, &recipe, NULL) == KILN_OK &&
-               kiln_recipe_add_u64(recipe, "n", i, NULL) == KILN_OK &&
-               kiln_blob_create(value, VALUE, NULL, 0, &blob, NULL) == KILN_OK &&
+        if (kiln_recipe_create("bench", 1, &recipe, NULL) != KILN_OK) {
+            exit(1);
+        }
+        kiln_recipe_add_u64(recipe, "n", i);
+        good = kiln_blob_create(value, VALUE, NULL, 0, &blob, NULL) == KILN_OK &&
                kiln_pack_writer_add_blob(writer, recipe, blob, NULL, NULL) == KILN_OK;
         pairs[i] = (pair){.key = kiln_recipe_key(recipe), .index = i};
         kiln_blob_release(blob);

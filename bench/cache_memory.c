@@ -136,8 +136,11 @@ static bool fill(rig *r)
         kiln_blob *blob = NULL;
         map_node *n = calloc(1, sizeof(*n));
         memset(bytes, (int)i, sizeof(bytes));
-        if (n == NULL || kiln_recipe_create("bench", 1, &recipe, NULL) != KILN_OK ||
-            kiln_recipe_add_u64(recipe, "n", i, NULL) != KILN_OK ||
+        const bool began = kiln_recipe_create("bench", 1, &recipe, NULL) == KILN_OK;
+        if (began) {
+            kiln_recipe_add_u64(recipe, "n", i);
+        }
+        if (n == NULL || !began ||
             kiln_blob_create(bytes, sizeof(bytes), NULL, 0, &blob, NULL) != KILN_OK ||
             kiln_cache_put(r->cache, recipe, blob, 1, NULL) != KILN_OK) {
             free(n);

@@ -33,8 +33,8 @@ int main(int argc, char **argv)
     if (argc != 3 || kiln_cache_options_init(&options, &diag) != KILN_OK) { return 1; }
     options.root = argv[1];
     if (kiln_cache_create(&options, &cache, &diag) != KILN_OK ||
-        kiln_recipe_create("bench.python", 1, &recipe, &diag) != KILN_OK ||
-        kiln_recipe_add_text(recipe, "source", "text", 4, &diag) != KILN_OK) { return 1; }
+        kiln_recipe_create("bench.python", 1, &recipe, &diag) != KILN_OK) { return 1; }
+    kiln_recipe_add_text(recipe, "source", "text", 4);
     kiln_key key = kiln_recipe_key(recipe);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
     for (long i = 0; i < count; i++) {

@@ -40,15 +40,11 @@ int main(int argc, char **argv)
         status = kiln_recipe_create("example.upper", 1, &recipe, &diag);
     }
     if (status == KILN_OK) {
-        status = kiln_recipe_add_text(recipe, "source", source, strlen(source), &diag);
-    }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(recipe, "compiler", compiler, strlen(compiler), &diag);
-    }
-    if (status == KILN_OK && argc > 1) {
-        status = kiln_recipe_add_text(recipe, "option", argv[1], strlen(argv[1]), &diag);
-    }
-    if (status == KILN_OK) {
+        kiln_recipe_add_text(recipe, "source", source, strlen(source));
+        kiln_recipe_add_text(recipe, "compiler", compiler, strlen(compiler));
+        if (argc > 1) {
+            kiln_recipe_add_text(recipe, "option", argv[1], strlen(argv[1]));
+        }
         status = kiln_cache_get_or_compile(cache, recipe, compile, source, &blob, &origin, &diag);
     }
     if (status == KILN_OK) {

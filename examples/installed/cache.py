@@ -38,8 +38,7 @@ class Cache:
 
         try:
             for name, value in fields:
-                check(kiln.kiln_recipe_add_bytes(recipe, name.encode(), value,
-                                                 ctypes.c_size_t(len(value)), None))
+                kiln.kiln_recipe_add_bytes(recipe, name.encode(), value, ctypes.c_size_t(len(value)))
             check(kiln.kiln_cache_get_or_compile(self.cache, recipe, run, None, ctypes.byref(blob),
                                                  ctypes.byref(origin), None))
             data = ctypes.string_at(kiln.kiln_blob_data(blob), kiln.kiln_blob_size(blob))

@@ -16,12 +16,8 @@
  *     kiln_blob *blob = NULL;
  *     kiln_status status = kiln_recipe_create("my-engine.spirv", 1, &recipe, &diag);
  *     if (status == KILN_OK) {
- *         status = kiln_recipe_add_text(recipe, "source", text, length, &diag);
- *     }
- *     if (status == KILN_OK) {
- *         status = kiln_recipe_add_text(recipe, "compiler", version, strlen(version), &diag);
- *     }
- *     if (status == KILN_OK) {
+ *         kiln_recipe_add_text(recipe, "source", text, length);
+ *         kiln_recipe_add_text(recipe, "compiler", version, strlen(version));
  *         status = kiln_cache_get_or_compile(cache, recipe, compile, user, &blob, NULL, &diag);
  *     }
  *     if (status == KILN_OK) {
@@ -78,24 +74,22 @@ KILN_API void kiln_recipe_destroy(kiln_recipe *recipe);
  * as length and SHA-256, so that sources do not lie readable in a cache). `target` is the entry's
  * directory in the store: it groups entries for listing and pruning ("cpu-x86_64", "cuda-sm_90");
  * it is a field as well and can be set once.
- * A recipe to which a field could not be added describes something else than was meant: the cache
- * refuses it from then on.
+ * A recipe remembers the first field that could not be added (a name that breaks the rules for
+ * `stage`, a target set twice, no memory). Every call that stores or looks up with the recipe fails
+ * with that error from then on.
  * Threads: one at a time per recipe.   Blocks: never.
  * Owns: copies the value.
- * Fails: KILN_E_INVALID (name rules as for `stage`), KILN_E_NOMEM. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_add_text(kiln_recipe *recipe, const char *name,
-                                                          const char *text, size_t length,
-                                                          kiln_diag *diag);
-KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_add_bytes(kiln_recipe *recipe, const char *name,
-                                                           const void *data, size_t size,
-                                                           kiln_diag *diag);
-KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_add_u64(kiln_recipe *recipe, const char *name,
-                                                         uint64_t value, kiln_diag *diag);
-KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target,
-                                                            kiln_diag *diag);
+ * Fails: never; the first call that uses the recipe gives KILN_E_INVALID or KILN_E_NOMEM. */
+KILN_API void kiln_recipe_add_text(kiln_recipe *recipe, const char *name, const char *text,
+                                   size_t length);
+KILN_API void kiln_recipe_add_bytes(kiln_recipe *recipe, const char *name, const void *data,
+                                    size_t size);
+KILN_API void kiln_recipe_add_u64(kiln_recipe *recipe, const char *name, uint64_t value);
+KILN_API void kiln_recipe_set_target(kiln_recipe *recipe, const char *target);
 
 /* The key of the recipe as it stands, and its readable text: one "name type value" line a field.
- * The key is the SHA-256 of that text.
+ * The key is the SHA-256 of that text; all zeros, which no entry has, if a field could not be
+ * added.
  * Threads: any while nobody adds a field.   Blocks: never.
  * Owns: the text belongs to the recipe and changes with the next field added.
  * Fails: never. */

@@ -121,9 +121,10 @@ class Recipe:
         check(lib.kiln_recipe_create(encode(stage), number, ctypes.byref(out), ctypes.byref(diag)), diag)
         self._own(out.value or 0, True)
         if target is not None:
-            check(lib.kiln_recipe_set_target(self._pointer, encode(target), ctypes.byref(diag)), diag)
+            lib.kiln_recipe_set_target(self._pointer, encode(target))
+            self._check()
         for name, value in fields.items():
-            self._add(name, value, diag)
+            self._add(name, value)
 
     def _own(self, pointer: int, whole: bool) -> None:
         self._pointer, self._destroy = pointer, lib.kiln_recipe_destroy
@@ -169,7 +170,7 @@ class Recipe:
         InvalidError
             The name, or the type of the value. The cache refuses the recipe from then on.
         """
-        self._add(name, value, s.Diag())
+        self._add(name, value)
         return self
 
     def set_native(self) -> Recipe:
@@ -183,39 +184,41 @@ class Recipe:
         Recipe
             This one.
         """
-        diag = s.Diag()
-        check(lib.kiln_recipe_set_native(self._pointer, ctypes.byref(diag)), diag)
+        lib.kiln_recipe_set_native(self._pointer)
+        self._check()
         return self
 
-    def _add(self, name: str, value: Field, diag: s.Diag) -> None:
+    def _check(self) -> None:
+        diag = s.Diag()
+        check(lib.kiln_recipe_status(self._pointer, ctypes.byref(diag)), diag)
+
+    def _add(self, name: str, value: Field) -> None:
         try:
             if isinstance(value, (list, tuple, str)):
                 value = _framed(value)
-            self._add_fields(encode(name) or b"", value, diag)
+            self._add_fields(encode(name) or b"", value)
+            self._check()
         except BaseException:
             # The library refuses a field without a name, and from then on the cache the recipe: without this field it
             # would describe something else.
             self._whole = False
-            lib.kiln_recipe_add_u64(self._pointer, b"", 0, ctypes.byref(diag))
-            lib.kiln_diag_clear(ctypes.byref(diag))
+            lib.kiln_recipe_add_u64(self._pointer, b"", 0)
             raise
 
-    def _add_fields(self, name: bytes, value: Field, diag: s.Diag) -> None:
+    def _add_fields(self, name: bytes, value: Field) -> None:
         if isinstance(value, str):
             text = value.encode("utf-8", "surrogatepass")
-            status = lib.kiln_recipe_add_text(self._pointer, name, text, len(text), ctypes.byref(diag))
+            lib.kiln_recipe_add_text(self._pointer, name, text, len(text))
         elif isinstance(value, int) and 0 <= value < 1 << 64:
-            status = lib.kiln_recipe_add_u64(self._pointer, name, value, ctypes.byref(diag))
+            lib.kiln_recipe_add_u64(self._pointer, name, value)
         elif isinstance(value, (bytes, bytearray, memoryview)):
             data = bytes(value)
-            status = lib.kiln_recipe_add_bytes(self._pointer, name, data, len(data), ctypes.byref(diag))
+            lib.kiln_recipe_add_bytes(self._pointer, name, data, len(data))
         elif isinstance(value, (list, tuple)):
             for item in value:
-                self._add_fields(name, item, diag)
-            return
+                self._add_fields(name, item)
         else:
             raise _refusal(value)
-        check(status, diag)
 
     @property
     def key(self) -> Key:

@@ -47,32 +47,21 @@ static kiln_status make_list_recipe(const closure *c, const char *stage, kiln_re
     kn_strbuf shape;
     kn_strbuf_init(&shape, 0);
     kn_include_path_describe(&c->path, &shape);
-    kiln_recipe *recipe = NULL;
-    kiln_status status = kiln_recipe_create(stage, KN_MANIFEST_VERSION, &recipe, diag);
+    kiln_status status = kiln_recipe_create(stage, KN_MANIFEST_VERSION, out_recipe, diag);
     if (status == KILN_OK) {
-        status = kiln_recipe_set_target(recipe, c->target, diag);
-    }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(recipe, "first", key_text, strlen(key_text), diag);
-    }
-    if (status == KILN_OK) {
-        status = kn_strbuf_ok(&shape)
-                     ? kiln_recipe_add_text(recipe, "search", shape.data, shape.length, diag)
-                     : kn_no_memory(diag, KN_FOLLOWING);
+        kiln_recipe_set_target(*out_recipe, c->target);
+        kn_recipe_add_string(*out_recipe, "first", key_text);
+        kn_recipe_add_strbuf(*out_recipe, "search", &shape);
+        status = kn_recipe_end(out_recipe, diag);
     }
     kn_strbuf_deinit(&shape);
-    if (status != KILN_OK) {
-        kiln_recipe_destroy(recipe);
-        return status;
-    }
-    *out_recipe = recipe;
-    return KILN_OK;
+    return status;
 }
 
 static void keep_list(closure *c)
 {
     const kiln_recipe *first = c->request.first;
-    c->is_kept = c->request.cache != NULL && kn_recipe_ok(first);
+    c->is_kept = c->request.cache != NULL && kiln_recipe_status(first, NULL) == KILN_OK;
     if (c->is_kept) {
         c->first = kiln_recipe_key(first);
         kn_text_put(c->target, sizeof c->target, kn_recipe_target(first));

@@ -56,32 +56,20 @@ static void append_dir(const closure *c, size_t index, kn_strbuf *line)
     }
 }
 
-static kiln_status add_line(kiln_recipe *recipe, const char *field, const kn_strbuf *line,
-                            kiln_diag *diag)
+static void add_dirs(const closure *c, kiln_recipe *recipe, kn_strbuf *line)
 {
-    return kn_strbuf_ok(line)
-               ? kiln_recipe_add_text(recipe, field, kn_strbuf_text(line), line->length, diag)
-               : kn_no_memory(diag, KN_FOLLOWING);
-}
-
-static kiln_status add_dirs(const closure *c, kiln_recipe *recipe, kn_strbuf *line, kiln_diag *diag)
-{
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < c->request.source->include_dir_count && status == KILN_OK; i++) {
+    for (size_t i = 0; i < c->request.source->include_dir_count; i++) {
         kn_strbuf_clear(line);
         append_dir(c, i, line);
-        status = add_line(recipe, "name.dir", line, diag);
+        kn_recipe_add_strbuf(recipe, "name.dir", line);
     }
-    for (size_t i = 0; i < c->request.system_dir_count && status == KILN_OK; i++) {
-        kn_strbuf_clear(line);
-        kn_strbuf_append_text(line, c->system_dirs[i]);
-        status = add_line(recipe, "name.system", line, diag);
+    for (size_t i = 0; i < c->request.system_dir_count; i++) {
+        kn_recipe_add_string(recipe, "name.system", c->system_dirs[i]);
     }
-    return status;
 }
 
 /* What __FILE__ and its like say in each text, and line information of each. */
-static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *diag)
+static void add_names(const closure *c, kiln_recipe *recipe)
 {
     const char *name = c->request.source->name;
     kn_strbuf line;
@@ -89,27 +77,27 @@ static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *d
     if (name != NULL) {
         kn_strbuf_append_text(&line, c->request.names_given ? name : kn_path_name(name));
     }
-    kiln_status status = add_line(recipe, "name", &line, diag);
-    for (size_t i = 0; i < c->list.header_count && status == KILN_OK; i++) {
+    kn_recipe_add_strbuf(recipe, "name", &line);
+    for (size_t i = 0; i < c->list.header_count; i++) {
         const kn_place *place = &c->list.headers[i].place;
         kn_strbuf_clear(&line);
         kn_strbuf_printf(&line, "%d %u %s", (int)place->base, place->index,
                          kn_header_list_name(&c->list, place->name));
-        status = add_line(recipe, "name.header", &line, diag);
+        kn_recipe_add_strbuf(recipe, "name.header", &line);
     }
-    if (status == KILN_OK && (c->list.header_count > 0 || c->request.names)) {
-        status = add_dirs(c, recipe, &line, diag);
-    }
-    if (status == KILN_OK && c->request.names && !c->request.names_relative &&
-        !c->request.names_given) {
-        char *current = kn_path_resolve(".");
-        status = current != NULL
-                     ? kiln_recipe_add_text(recipe, "name.current", current, strlen(current), diag)
-                     : kn_no_memory(diag, KN_FOLLOWING);
-        free(current);
+    if (c->list.header_count > 0 || c->request.names) {
+        add_dirs(c, recipe, &line);
     }
     kn_strbuf_deinit(&line);
-    return status;
+    if (c->request.names && !c->request.names_relative && !c->request.names_given) {
+        char *current = kn_path_resolve(".");
+        if (current != NULL) {
+            kn_recipe_add_string(recipe, "name.current", current);
+        } else {
+            kn_recipe_fail(recipe);
+        }
+        free(current);
+    }
 }
 
 /* --- using ------------------------------------------------------------------------------------ */
@@ -120,13 +108,15 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
     if (view->bypass) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "making a key", "%s", view->reason);
     }
-    kiln_status status = kn_closure_names_matter(view) ? add_names(c, recipe, diag) : KILN_OK;
-    if (!c->has_includes || status != KILN_OK) {
-        return status;
+    if (kn_closure_names_matter(view)) {
+        add_names(c, recipe);
+    }
+    if (!c->has_includes) {
+        return kiln_recipe_status(recipe, diag);
     }
     kn_strbuf line;
     kn_strbuf_init(&line, 0);
-    for (size_t i = 0; i < c->list.header_count && status == KILN_OK; i++) {
+    for (size_t i = 0; i < c->list.header_count; i++) {
         const kn_header_list_header *row = &c->list.headers[i];
         if (row->place.base == KN_PLACE_SYSTEM) {
             continue; /* a toolkit's hundreds are in the graph's digest, taken once */
@@ -137,17 +127,12 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
         kn_strbuf_append_text(&line, kn_header_list_name(&c->list, row->written));
         kn_strbuf_append_char(&line, ' ');
         kn_strbuf_append(&line, hex, sizeof hex - 1);
-        status = add_line(recipe, "header", &line, diag);
+        kn_recipe_add_strbuf(recipe, "header", &line);
     }
     kn_strbuf_deinit(&line);
-    if (status == KILN_OK) {
-        status = kn_twins_add_to(&c->path, &c->list, recipe, diag);
-    }
-    if (status == KILN_OK) {
-        status =
-            kiln_recipe_add_bytes(recipe, "includes", c->list.graph, sizeof c->list.graph, diag);
-    }
-    return status;
+    kn_twins_add_to(&c->path, &c->list, recipe);
+    kiln_recipe_add_bytes(recipe, "includes", c->list.graph, sizeof c->list.graph);
+    return kiln_recipe_status(recipe, diag);
 }
 
 static kiln_status visit_place(const closure *c, const kn_place *place, const kn_stamp *stamp,

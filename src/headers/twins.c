@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "key/recipe.h"
 #include "sys/file.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -111,20 +112,19 @@ static kiln_status describe_twins(const kn_include_path *path, const kn_header_l
     return status;
 }
 
-kiln_status kn_twins_add_to(const kn_include_path *path, const kn_header_list *list,
-                            kiln_recipe *recipe, kiln_diag *diag)
+void kn_twins_add_to(const kn_include_path *path, const kn_header_list *list, kiln_recipe *recipe)
 {
     kn_strbuf line;
     if (!list->twins_seen) {
-        return KILN_OK;
+        return;
     }
     kn_strbuf_init(&line, 0);
     kn_file_facts *facts = calloc(list->header_count, sizeof *facts);
-    kiln_status status = facts != NULL ? describe_twins(path, list, facts, &line) : KILN_E_NOMEM;
+    if (facts != NULL && describe_twins(path, list, facts, &line) == KILN_OK) {
+        kn_recipe_add_strbuf(recipe, "twins", &line);
+    } else {
+        kn_recipe_fail(recipe);
+    }
     free(facts);
-    status = status == KILN_OK && kn_strbuf_ok(&line)
-                 ? kiln_recipe_add_text(recipe, "twins", kn_strbuf_text(&line), line.length, diag)
-                 : kn_no_memory(diag, "following includes");
     kn_strbuf_deinit(&line);
-    return status;
 }

@@ -11,7 +11,6 @@ kiln_status kn_twins_find(kn_header_list *list);
 
 /* Adds to a key which twins are the same file now. For C also which have the same mtime: gcc treats
  * files of equal content and mtime as one file. */
-kiln_status kn_twins_add_to(const kn_include_path *path, const kn_header_list *list,
-                            kiln_recipe *recipe, kiln_diag *diag);
+void kn_twins_add_to(const kn_include_path *path, const kn_header_list *list, kiln_recipe *recipe);
 
 #endif

@@ -9,38 +9,30 @@
 #include "base/text.h"
 #include "headers/include_scan.h"
 #include "interpose/session.h"
+#include "key/recipe.h"
 #include "sys/file.h"
 #include "sys/fpstate.h"
 
 /* --- recipe ----------------------------------------------------------------------------------- */
 
-static kiln_status add_text(kn_rtc_key *key, const char *field, const char *text, kiln_diag *diag)
+static void add_options(kn_rtc_key *key)
 {
-    return kiln_recipe_add_text(key->recipe, field, text, strlen(text), diag);
-}
-
-static kiln_status add_options(kn_rtc_key *key, kiln_diag *diag)
-{
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < key->options.rest_count && status == KILN_OK; i++) {
+    for (size_t i = 0; i < key->options.rest_count; i++) {
         const char *word = kn_include_scan_words(kn_span_of_text(key->options.rest[i]));
         if (word != NULL) {
             kn_text_putf(key->bypass, sizeof(key->bypass), "%s in an option", word);
         }
-        status = add_text(key, "option", key->options.rest[i], diag);
+        kn_recipe_add_string(key->recipe, "option", key->options.rest[i]);
     }
-    return status;
 }
 
-static kiln_status add_identity(kn_rtc_key *key, const kn_rtc_identity *identity, kiln_diag *diag)
+static void add_identity(kn_rtc_key *key, const kn_rtc_identity *identity)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < KN_RTC_IDENTITY_FIELDS && status == KILN_OK; i++) {
+    for (size_t i = 0; i < KN_RTC_IDENTITY_FIELDS; i++) {
         if (identity->fields[i].field != NULL) {
-            status = add_text(key, identity->fields[i].field, identity->fields[i].text, diag);
+            kn_recipe_add_string(key->recipe, identity->fields[i].field, identity->fields[i].text);
         }
     }
-    return status;
 }
 
 /* To NVRTC the source is a header of its own name: `#if __has_include("t.cu")` in t.cu is true. A
@@ -59,17 +51,18 @@ static bool asks_for_itself(const kn_rtc_key *key, const kn_rtc_program *program
  * Where only headers mention it, their macros could; the length of the directory is keyed for what
  * measures it, and code that holds it is not stored (kn_rtc_key_fits). hipRTC makes up a name for a
  * source that has none, which no log of a named one may show. */
-static kiln_status add_name(kn_rtc_key *key, const kn_rtc_program *program, bool names,
-                            kiln_diag *diag)
+static void add_name(kn_rtc_key *key, const kn_rtc_program *program, bool names)
 {
     const char *name = kn_rtc_program_name(program);
     if (names || asks_for_itself(key, program, name) || name[0] == '\0' ||
         kn_closure_source_names(key->closure)) {
-        return add_text(key, "name.whole", name, diag);
+        kn_recipe_add_string(key->recipe, "name.whole", name);
+        return;
     }
     key->watch_name = kn_closure_names_matter(key->closure);
-    return key->watch_name ? kiln_recipe_add_u64(key->recipe, "name.length", strlen(name), diag)
-                           : KILN_OK;
+    if (key->watch_name) {
+        kiln_recipe_add_u64(key->recipe, "name.length", strlen(name));
+    }
 }
 
 static kiln_status add_headers(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_program *program,
@@ -95,8 +88,11 @@ static kiln_status add_headers(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_
     if (status == KILN_OK) {
         status = kn_closure_add_to(key->closure, key->recipe, diag);
     }
-    return status == KILN_OK ? add_name(key, program, options->names || options->whole_name, diag)
-                             : status;
+    if (status != KILN_OK) {
+        return status;
+    }
+    add_name(key, program, options->names || options->whole_name);
+    return kiln_recipe_status(key->recipe, diag);
 }
 
 /* PTX has a string as a list of its bytes in decimal. */
@@ -175,25 +171,20 @@ static kiln_status fill_recipe(kn_rtc_key *key, const kn_rtc_program *program,
 {
     const kn_rtc_kind *kind = program->library->kind;
     kiln_status status = kiln_recipe_create(kind->stage, kind->revision, &key->recipe, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(key->recipe, key->options.target, diag);
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_bytes(key->recipe, "source", program->text, strlen(program->text),
-                                       diag);
+    kiln_recipe_set_target(key->recipe, key->options.target);
+    kiln_recipe_add_bytes(key->recipe, "source", program->text, strlen(program->text));
+    add_options(key);
+    for (size_t i = 0; i < program->expression_count; i++) {
+        kn_recipe_add_string(key->recipe, "expression", program->expressions[i]);
     }
-    if (status == KILN_OK) {
-        status = add_options(key, diag);
+    add_identity(key, identity);
+    if (kind->add_surroundings != NULL) {
+        kind->add_surroundings(key->recipe);
     }
-    for (size_t i = 0; i < program->expression_count && status == KILN_OK; i++) {
-        status = add_text(key, "expression", program->expressions[i], diag);
-    }
-    if (status == KILN_OK) {
-        status = add_identity(key, identity, diag);
-    }
-    return status == KILN_OK && kind->add_surroundings != NULL
-               ? kind->add_surroundings(key->recipe, diag)
-               : status;
+    return kiln_recipe_status(key->recipe, diag);
 }
 
 kiln_status kn_rtc_key_init(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_program *program,

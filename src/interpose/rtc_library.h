@@ -102,7 +102,7 @@ struct kn_rtc_kind {
     /* `out` has room for all options and a NULL in both lists, which are all NULL. */
     void (*read_options)(const char *const *options, size_t count, kn_rtc_options *out);
     /* What else the key depends on: variables. May be NULL. */
-    kiln_status (*add_surroundings)(kiln_recipe *recipe, kiln_diag *diag);
+    void (*add_surroundings)(kiln_recipe *recipe);
     /* Why what it made is not kept; NULL if it may be. May be NULL. */
     const char *(*refuse)(const kn_rtc_options *options, const kn_rtc_answer *answer);
     /* The option that keeps it from a cache of its own; NULL: none, or it has none. May be NULL. */

@@ -18,6 +18,7 @@
 #include "base/stages.h"
 #include "base/text.h"
 #include "key/digest.h"
+#include "key/recipe.h"
 #include "store/cache/cache.h"
 #include "sys/elf.h"
 #include "sys/file.h"
@@ -29,14 +30,12 @@ enum { TOOL_LIMIT = 1 << 30, EXIT_NOT_EXECUTABLE = 126 };
 static kiln_status make_digest_recipe(const char *path, const kn_file_facts *facts,
                                       kiln_recipe **out_recipe)
 {
-    kiln_recipe *recipe = NULL;
-    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_tool), &recipe, NULL);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(recipe, "portable", NULL);
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_tool), out_recipe, NULL);
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(recipe, "path", path, strlen(path), NULL);
-    }
+    kiln_recipe_set_target(*out_recipe, "portable");
+    kn_recipe_add_string(*out_recipe, "path", path);
     const struct {
         const char *name;
         uint64_t value;
@@ -45,15 +44,10 @@ static kiln_status make_digest_recipe(const char *path, const kn_file_facts *fac
                   {"size", facts->size},
                   {"changed", (uint64_t)facts->ctime_ns},
                   {"written", (uint64_t)facts->mtime_ns}};
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && status == KILN_OK; i++) {
-        status = kiln_recipe_add_u64(recipe, fields[i].name, fields[i].value, NULL);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        kiln_recipe_add_u64(*out_recipe, fields[i].name, fields[i].value);
     }
-    if (status != KILN_OK) {
-        kiln_recipe_destroy(recipe);
-        recipe = NULL;
-    }
-    *out_recipe = recipe;
-    return status;
+    return kn_recipe_end(out_recipe, NULL);
 }
 
 static bool compute_digest(const char *path, char text[2 * KN_DIGEST_SIZE + 1])

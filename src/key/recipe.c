@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "kiln/sys/backend.h"
-#include "kiln/unstable/binding.h"
 #include "kiln/unstable/remote.h"
 
 #include "base/diag.h"
@@ -30,7 +29,9 @@ struct kiln_recipe {
     size_t digested;
     char target[MAX_NAME + 1];
     bool has_target;
-    bool failed;
+    kiln_status status; /* the first failure of an add */
+    char culprit[81];   /* the name that failed, or the target that is set */
+    const char *kind;   /* of a bad name: "field", "target"; NULL: a second target */
     /* The key is made when it is first asked for. Several threads may ask with one recipe (a
      * const one, in kiln_cache_get_or_compile), so the state is atomic. */
     _Atomic int key_state;
@@ -62,6 +63,51 @@ static kiln_status bad_name(kiln_diag *diag, const char *kind, const char *name)
         diag, KILN_E_INVALID,
         "use 1 to 64 letters, digits, '.', '-' and '_', for a target not '.' first",
         "making a recipe", "bad name of a %s: \"%.80s\"", kind, name != NULL ? name : "(null)");
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+void kn_recipe_fail(kiln_recipe *recipe)
+{
+    if (recipe->status == KILN_OK) {
+        recipe->status = KILN_E_NOMEM;
+        atomic_store_explicit(&recipe->key_state, KEY_STALE, memory_order_relaxed);
+    }
+}
+
+static void keep_misuse(kiln_recipe *recipe, const char *kind, const char *culprit)
+{
+    if (recipe->status == KILN_OK) {
+        kn_recipe_fail(recipe);
+        recipe->status = KILN_E_INVALID;
+        recipe->kind = kind;
+        kn_text_put(recipe->culprit, sizeof recipe->culprit, culprit != NULL ? culprit : "(null)");
+    }
+}
+
+kiln_status kiln_recipe_status(const kiln_recipe *recipe, kiln_diag *diag)
+{
+    if (recipe->status == KILN_OK) {
+        return KILN_OK;
+    }
+    if (recipe->status == KILN_E_NOMEM) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a recipe",
+                             "no memory for a field, or more than %zu bytes of text", MAX_TEXT);
+    }
+    return recipe->kind != NULL
+               ? bad_name(diag, recipe->kind, recipe->culprit)
+               : kiln_diag_set(diag, KILN_E_INVALID, "set the target once", "making a recipe",
+                               "the target is already %s", recipe->culprit);
+}
+
+kiln_status kn_recipe_end(kiln_recipe **recipe, kiln_diag *diag)
+{
+    const kiln_status status = kiln_recipe_status(*recipe, diag);
+    if (status != KILN_OK) {
+        kiln_recipe_destroy(*recipe);
+        *recipe = NULL;
+    }
+    return status;
 }
 
 /* --- writing fields --------------------------------------------------------------------------- */
@@ -116,38 +162,43 @@ static void append_quoted(kn_strbuf *out, const char *text, size_t length)
     kn_strbuf_append_char(out, '"');
 }
 
-static void append_start(kiln_recipe *recipe, const char *name, const char *type)
+/* False: the name is bad, and the field is left out. */
+static bool begin_field(kiln_recipe *recipe, const char *name, const char *type)
 {
     char start[MAX_NAME + 16];
+    if (!kn_name_valid(name)) {
+        keep_misuse(recipe, "field", name);
+        return false;
+    }
     const size_t length = strlen(name), type_length = strlen(type); /* both checked, or ours */
     memcpy(start, name, length);
     start[length] = ' ';
     memcpy(start + length + 1, type, type_length);
     start[length + 1 + type_length] = ' ';
     kn_strbuf_append(&recipe->text, start, length + type_length + 2);
+    return true;
 }
 
 static void append_digest(kiln_recipe *recipe, const void *data, size_t size)
 {
     uint8_t digest[KN_DIGEST_SIZE];
     char hex[2 * KN_DIGEST_SIZE + 1];
-    recipe->failed |= !kn_digest_bytes(&recipe->digest, data, size, digest);
+    if (!kn_digest_bytes(&recipe->digest, data, size, digest)) {
+        kn_recipe_fail(recipe);
+    }
     kn_hex_encode(digest, sizeof digest, hex);
     kn_strbuf_append_u64(&recipe->text, size);
     kn_strbuf_append_char(&recipe->text, ' ');
     kn_strbuf_append(&recipe->text, hex, sizeof hex - 1);
 }
 
-static kiln_status finish_field(kiln_recipe *recipe, kiln_diag *diag)
+static void finish_field(kiln_recipe *recipe)
 {
     kn_strbuf_append_char(&recipe->text, '\n');
     atomic_store_explicit(&recipe->key_state, KEY_STALE, memory_order_relaxed);
-    recipe->failed |= !kn_strbuf_ok(&recipe->text);
-    if (recipe->failed) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a recipe",
-                             "no memory for a field, or more than %zu bytes of text", MAX_TEXT);
+    if (!kn_strbuf_ok(&recipe->text)) {
+        kn_recipe_fail(recipe);
     }
-    return KILN_OK;
 }
 
 kiln_status kiln_recipe_create(const char *stage, uint32_t revision, kiln_recipe **out_recipe,
@@ -168,16 +219,10 @@ kiln_status kiln_recipe_create(const char *stage, uint32_t revision, kiln_recipe
     kn_strbuf_append_text(&recipe->text, "kiln-recipe ");
     kn_strbuf_append_u64(&recipe->text, RECIPE_VERSION);
     kn_strbuf_append_char(&recipe->text, '\n');
-    kiln_status status = kiln_recipe_add_text(recipe, "stage", stage, strlen(stage), diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_u64(recipe, "revision", revision, diag);
-    }
-    if (status != KILN_OK) {
-        kiln_recipe_destroy(recipe);
-        return status;
-    }
+    kn_recipe_add_string(recipe, "stage", stage);
+    kiln_recipe_add_u64(recipe, "revision", revision);
     *out_recipe = recipe;
-    return KILN_OK;
+    return kn_recipe_end(out_recipe, diag);
 }
 
 kiln_status kiln_recipe_copy(const kiln_recipe *recipe, kiln_recipe **out_recipe, kiln_diag *diag)
@@ -195,7 +240,9 @@ kiln_status kiln_recipe_copy(const kiln_recipe *recipe, kiln_recipe **out_recipe
     }
     kn_text_put(copy->target, sizeof copy->target, recipe->target);
     copy->has_target = recipe->has_target;
-    copy->failed = recipe->failed;
+    copy->status = recipe->status;
+    kn_text_put(copy->culprit, sizeof copy->culprit, recipe->culprit);
+    copy->kind = recipe->kind;
     *out_recipe = copy;
     return KILN_OK;
 }
@@ -210,68 +257,66 @@ void kiln_recipe_destroy(kiln_recipe *recipe)
     }
 }
 
-kiln_status kiln_recipe_add_text(kiln_recipe *recipe, const char *name, const char *text,
-                                 size_t length, kiln_diag *diag)
+void kiln_recipe_add_text(kiln_recipe *recipe, const char *name, const char *text, size_t length)
 {
-    if (!kn_name_valid(name)) {
-        recipe->failed = true;
-        return bad_name(diag, "field", name);
+    if (begin_field(recipe, name, "text")) {
+        if (length <= MAX_INLINE) {
+            append_quoted(&recipe->text, text, length);
+        } else {
+            append_digest(recipe, text, length);
+        }
+        finish_field(recipe);
     }
-    append_start(recipe, name, "text");
-    if (length <= MAX_INLINE) {
-        append_quoted(&recipe->text, text, length);
+}
+
+void kn_recipe_add_string(kiln_recipe *recipe, const char *name, const char *text)
+{
+    kiln_recipe_add_text(recipe, name, text, strlen(text));
+}
+
+void kn_recipe_add_strbuf(kiln_recipe *recipe, const char *name, const kn_strbuf *text)
+{
+    if (kn_strbuf_ok(text)) {
+        kiln_recipe_add_text(recipe, name, kn_strbuf_text(text), text->length);
     } else {
-        append_digest(recipe, text, length);
+        kn_recipe_fail(recipe);
     }
-    return finish_field(recipe, diag);
 }
 
-kiln_status kiln_recipe_add_bytes(kiln_recipe *recipe, const char *name, const void *data,
-                                  size_t size, kiln_diag *diag)
+void kiln_recipe_add_bytes(kiln_recipe *recipe, const char *name, const void *data, size_t size)
 {
-    if (!kn_name_valid(name)) {
-        recipe->failed = true;
-        return bad_name(diag, "field", name);
+    if (begin_field(recipe, name, "bytes")) {
+        append_digest(recipe, data, size);
+        finish_field(recipe);
     }
-    append_start(recipe, name, "bytes");
-    append_digest(recipe, data, size);
-    return finish_field(recipe, diag);
 }
 
-kiln_status kiln_recipe_add_u64(kiln_recipe *recipe, const char *name, uint64_t value,
-                                kiln_diag *diag)
+void kiln_recipe_add_u64(kiln_recipe *recipe, const char *name, uint64_t value)
 {
-    if (!kn_name_valid(name)) {
-        recipe->failed = true;
-        return bad_name(diag, "field", name);
+    if (begin_field(recipe, name, "u64")) {
+        kn_strbuf_append_u64(&recipe->text, value);
+        finish_field(recipe);
     }
-    append_start(recipe, name, "u64");
-    kn_strbuf_append_u64(&recipe->text, value);
-    return finish_field(recipe, diag);
 }
 
-kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target, kiln_diag *diag)
+void kiln_recipe_set_target(kiln_recipe *recipe, const char *target)
 {
     if (!kn_target_valid(target)) {
-        recipe->failed = true;
-        return bad_name(diag, "target", target);
+        keep_misuse(recipe, "target", target);
+    } else if (recipe->has_target) {
+        keep_misuse(recipe, NULL, recipe->target);
+    } else if (begin_field(recipe, "target", "target")) {
+        recipe->has_target = true;
+        kn_text_put(recipe->target, sizeof recipe->target, target);
+        append_quoted(&recipe->text, target, strlen(target));
+        finish_field(recipe);
     }
-    if (recipe->has_target) {
-        recipe->failed = true;
-        return kiln_diag_set(diag, KILN_E_INVALID, "set the target once", "making a recipe",
-                             "the target is already %s", recipe->target);
-    }
-    recipe->has_target = true;
-    kn_text_put(recipe->target, sizeof recipe->target, target);
-    append_start(recipe, "target", "target");
-    append_quoted(&recipe->text, target, strlen(target));
-    return finish_field(recipe, diag);
 }
 
-kiln_status kiln_recipe_set_native(kiln_recipe *recipe, kiln_diag *diag)
+void kiln_recipe_set_native(kiln_recipe *recipe)
 {
-    static const char code[] = "processor"; /* anything but KILN_IDENTITY_GPU */
-    return kiln_recipe_add_text(recipe, KILN_IDENTITY_CODE, code, sizeof code - 1, diag);
+    kn_recipe_add_string(recipe, KILN_IDENTITY_CODE,
+                         "processor"); /* anything but KILN_IDENTITY_GPU */
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -279,7 +324,8 @@ kiln_status kiln_recipe_set_native(kiln_recipe *recipe, kiln_diag *diag)
 /* Most recipes are asked twice: before the headers are in them, and after. */
 static bool make_key(kiln_recipe *recipe)
 {
-    if (recipe->failed || (!recipe->running.ready && !kn_digest_init(&recipe->running))) {
+    if (recipe->status != KILN_OK ||
+        (!recipe->running.ready && !kn_digest_init(&recipe->running))) {
         return false;
     }
     kn_digest_update(&recipe->running, kn_strbuf_text(&recipe->text) + recipe->digested,
@@ -301,7 +347,7 @@ kiln_key kiln_recipe_key(const kiln_recipe *recipe)
         if (state == KEY_STALE &&
             atomic_compare_exchange_weak(&self->key_state, &state, KEY_BUSY)) {
             if (!make_key(self)) {
-                self->failed = true;
+                self->status = self->status == KILN_OK ? KILN_E_NOMEM : self->status;
                 memset(&self->key, 0, sizeof self->key);
             }
             atomic_store_explicit(&self->key_state, KEY_READY, memory_order_release);
@@ -317,11 +363,6 @@ const char *kiln_recipe_text(const kiln_recipe *recipe)
 kn_span kn_recipe_span(const kiln_recipe *recipe)
 {
     return kn_span_of(kn_strbuf_text(&recipe->text), recipe->text.length);
-}
-
-bool kn_recipe_ok(const kiln_recipe *recipe)
-{
-    return !recipe->failed;
 }
 
 const char *kn_recipe_target(const kiln_recipe *recipe)

@@ -17,16 +17,23 @@
 #ifndef KILN_KEY_RECIPE_H
 #define KILN_KEY_RECIPE_H
 
-#include "kiln/cache.h"
+#include "kiln/unstable/binding.h"
 
 #include "base/span.h"
+#include "base/strbuf.h"
 
 /* The directory of recipes that name no target. */
 #define KN_TARGET_NONE "any"
 
-/* True unless a field could not be added: such a recipe describes something else than its owner
- * meant, and nothing may be looked up or stored under it. */
-bool kn_recipe_ok(const kiln_recipe *recipe);
+/* As kiln_recipe_status, and destroys a recipe that has failed: it describes something else than
+ * its owner meant, and nothing may be looked up or stored under it. */
+kiln_status kn_recipe_end(kiln_recipe **recipe, kiln_diag *diag);
+
+/* A value for a field could not be made: no memory. */
+void kn_recipe_fail(kiln_recipe *recipe);
+void kn_recipe_add_string(kiln_recipe *recipe, const char *name, const char *text);
+void kn_recipe_add_strbuf(kiln_recipe *recipe, const char *name, const kn_strbuf *text);
+
 const char *kn_recipe_target(const kiln_recipe *recipe);
 kn_span kn_recipe_span(const kiln_recipe *recipe); /* the text */
 

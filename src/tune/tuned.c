@@ -18,17 +18,10 @@
 
 /* --- the key ---------------------------------------------------------------------------------- */
 
-static kiln_status add_text(kiln_recipe *recipe, const char *name, const char *text,
-                            kiln_diag *diag)
-{
-    return kiln_recipe_add_text(recipe, name, text, strlen(text), diag);
-}
-
 /* A built-in kernel is as old as the module that it is in. */
-static kiln_status add_builtin(const kiln_source *source, kiln_recipe *recipe, kiln_diag *diag)
+static void add_builtin(const kiln_source *source, kiln_recipe *recipe)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < source->builtin_count && status == KILN_OK; i++) {
+    for (size_t i = 0; i < source->builtin_count; i++) {
         const struct kiln_cpu_kernel *kernel = source->builtin[i];
         const void *address = NULL;
         char path[8];
@@ -37,12 +30,9 @@ static kiln_status add_builtin(const kiln_source *source, kiln_recipe *recipe, k
         if (!kn_module_of_address(address, path, sizeof(path), build, sizeof(build))) {
             build[0] = '\0';
         }
-        status = add_text(recipe, "builtin", kernel->name, diag);
-        if (status == KILN_OK) {
-            status = add_text(recipe, "builtin.module", build, diag);
-        }
+        kn_recipe_add_string(recipe, "builtin", kernel->name);
+        kn_recipe_add_string(recipe, "builtin.module", build);
     }
-    return status;
 }
 
 static bool same_text(const kiln_source *a, const kiln_source *b)
@@ -52,8 +42,7 @@ static bool same_text(const kiln_source *a, const kiln_source *b)
 }
 
 /* The source's text; variants that share one have the first one's index. */
-static kiln_status add_source(const kiln_kernel *kernel, size_t index, kiln_recipe *recipe,
-                              kiln_diag *diag)
+static void add_source(const kiln_kernel *kernel, size_t index, kiln_recipe *recipe)
 {
     const kiln_source *source = kernel->variants[index].source;
     kiln_source rest = *source;
@@ -62,20 +51,20 @@ static kiln_status add_source(const kiln_kernel *kernel, size_t index, kiln_reci
         if (other->language == source->language && same_text(other, source)) {
             rest.text = "";
             rest.length = 0;
-            kiln_status status = kiln_recipe_add_u64(recipe, "source.of", i, diag);
-            return status == KILN_OK ? kn_source_add_to(&rest, recipe, diag) : status;
+            kiln_recipe_add_u64(recipe, "source.of", i);
+            kn_source_add_to(&rest, recipe);
+            return;
         }
     }
     if (source->language == KILN_LANG_BUILTIN) {
         rest.text = "";
         rest.length = 0;
     }
-    kiln_status status = kn_source_add_to(&rest, recipe, diag);
-    return status == KILN_OK ? add_builtin(source, recipe, diag) : status;
+    kn_source_add_to(&rest, recipe);
+    add_builtin(source, recipe);
 }
 
-static kiln_status add_variant(const kiln_kernel *kernel, size_t index, kiln_recipe *recipe,
-                               kiln_diag *diag)
+static void add_variant(const kiln_kernel *kernel, size_t index, kiln_recipe *recipe)
 {
     const kiln_variant *variant = &kernel->variants[index];
     const kiln_launch *launch = &variant->launch;
@@ -85,58 +74,44 @@ static kiln_status add_variant(const kiln_kernel *kernel, size_t index, kiln_rec
                  (unsigned)launch->shared_bytes, (unsigned)launch->cooperative,
                  (unsigned)launch->cluster[0], (unsigned)launch->cluster[1],
                  (unsigned)launch->cluster[2]);
-    kiln_status status = add_text(recipe, "variant", variant->name, diag);
-    if (status == KILN_OK) {
-        status = add_source(kernel, index, recipe, diag);
-    }
-    if (status == KILN_OK) {
-        status = add_text(recipe, "entry", variant->entry, diag);
-    }
-    return status == KILN_OK ? add_text(recipe, "shape", shape, diag) : status;
+    kn_recipe_add_string(recipe, "variant", variant->name);
+    add_source(kernel, index, recipe);
+    kn_recipe_add_string(recipe, "entry", variant->entry);
+    kn_recipe_add_string(recipe, "shape", shape);
 }
 
-static kiln_status add_device(const kiln_device_info *info, kiln_recipe *recipe, kiln_diag *diag)
+static void add_device(const kiln_device_info *info, kiln_recipe *recipe)
 {
     const struct {
         const char *name, *value;
     } rows[] = {{"backend", info->backend},   {"device", info->name},   {"vendor", info->vendor},
                 {"platform", info->platform}, {"driver", info->driver}, {"version", info->version}};
-    kiln_status status = kiln_recipe_add_u64(recipe, "units", info->compute_units, diag);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status == KILN_OK; i++) {
-        status = add_text(recipe, rows[i].name, rows[i].value, diag);
+    kiln_recipe_add_u64(recipe, "units", info->compute_units);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        kn_recipe_add_string(recipe, rows[i].name, rows[i].value);
     }
-    return status;
 }
 
 kiln_status kn_tune_recipe(const kiln_device *device, const kiln_kernel *kernel,
                            kiln_recipe **out_recipe, kiln_diag *diag)
 {
-    kiln_recipe *recipe = NULL;
-    *out_recipe = NULL;
-    kiln_status status = kiln_recipe_create(KN_STAGE_AT(tuning), &recipe, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(recipe, device->target.name, diag);
-    }
-    if (status == KILN_OK) {
-        status = add_text(recipe, "kernel", kernel->name, diag);
-    }
-    for (size_t i = 0; i < kernel->size_count && status == KILN_OK; i++) {
-        status = kiln_recipe_add_u64(recipe, "size", kn_tune_bucket(kernel->sizes[i]), diag);
-    }
-    if (status == KILN_OK) {
-        status = add_device(&device->info, recipe, diag);
-    }
-    for (size_t i = 0; i < kernel->variant_count && status == KILN_OK; i++) {
-        if (kn_variant_taken(device, &kernel->variants[i])) {
-            status = add_variant(kernel, i, recipe, diag);
-        }
-    }
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(tuning), out_recipe, diag);
     if (status != KILN_OK) {
-        kiln_recipe_destroy(recipe);
         return status;
     }
-    *out_recipe = recipe;
-    return KILN_OK;
+    kiln_recipe *recipe = *out_recipe;
+    kiln_recipe_set_target(recipe, device->target.name);
+    kn_recipe_add_string(recipe, "kernel", kernel->name);
+    for (size_t i = 0; i < kernel->size_count; i++) {
+        kiln_recipe_add_u64(recipe, "size", kn_tune_bucket(kernel->sizes[i]));
+    }
+    add_device(&device->info, recipe);
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        if (kn_variant_taken(device, &kernel->variants[i])) {
+            add_variant(kernel, i, recipe);
+        }
+    }
+    return kn_recipe_end(out_recipe, diag);
 }
 
 /* --- looking it up ---------------------------------------------------------------------------- */

@@ -75,7 +75,6 @@ static void ask_for_key(crowd *c, kiln_cache *cache, kiln_compile_fn *compile)
     kt_counters stats;
     const uint64_t start = now_ms();
     bool good = kiln_recipe_create("holders", 1, &recipe, NULL) == KILN_OK &&
-                kiln_recipe_set_target(recipe, "test", NULL) == KILN_OK &&
                 kiln_cache_get_or_compile(cache, recipe, compile, c, &blob, NULL, NULL) == KILN_OK;
     good = good && kiln_blob_size(blob) == BYTES && ((const char *)kiln_blob_data(blob))[7] == 'k';
     const int took = (int)(now_ms() - start);
@@ -247,7 +246,6 @@ static bool compile_forking(forking *f)
     kiln_recipe *recipe = NULL;
     kiln_blob *blob = NULL;
     const bool good = kiln_recipe_create("holders", 1, &recipe, NULL) == KILN_OK &&
-                      kiln_recipe_set_target(recipe, "test", NULL) == KILN_OK &&
                       kiln_cache_get_or_compile(f->cache, recipe, compile_and_fork, f, &blob, NULL,
                                                 NULL) == KILN_OK &&
                       kiln_blob_size(blob) == BYTES;

@@ -21,11 +21,13 @@ static void put_one(crowd *c, kiln_cache *cache, int writer, int n)
     kiln_blob *blob = NULL;
     char text[32];
     const int length = snprintf(text, sizeof text, "%d %d", writer, n);
-    const bool good =
-        kiln_recipe_create("standstill", 1, &recipe, NULL) == KILN_OK &&
-        kiln_recipe_set_target(recipe, "test", NULL) == KILN_OK &&
-        kiln_recipe_add_text(recipe, "text", text, (size_t)length, NULL) == KILN_OK &&
-        kiln_cache_get_or_compile(cache, recipe, give_bytes, c, &blob, NULL, NULL) == KILN_OK;
+    bool good = kiln_recipe_create("standstill", 1, &recipe, NULL) == KILN_OK;
+    if (good) {
+        kiln_recipe_set_target(recipe, "test");
+        kiln_recipe_add_text(recipe, "text", text, (size_t)length);
+        good =
+            kiln_cache_get_or_compile(cache, recipe, give_bytes, c, &blob, NULL, NULL) == KILN_OK;
+    }
     atomic_fetch_add(&c->failed, !good);
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);

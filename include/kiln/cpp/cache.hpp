@@ -25,7 +25,7 @@ inline std::string to_text(const kiln_key &key)
     return text.data();
 }
 
-/* A list of fields, and their key. */
+/* A list of fields, and their key. A field that cannot be added makes the next lookup throw. */
 class recipe : public owner<kiln_recipe, kiln_recipe_destroy>
 {
   public:
@@ -38,26 +38,22 @@ class recipe : public owner<kiln_recipe, kiln_recipe_destroy>
     }
     recipe &add(const char *name, std::string_view text)
     {
-        check c;
-        c(kiln_recipe_add_text(get(), name, text.data(), text.size(), c));
+        kiln_recipe_add_text(get(), name, text.data(), text.size());
         return *this;
     }
     recipe &add(const char *name, std::uint64_t value)
     {
-        check c;
-        c(kiln_recipe_add_u64(get(), name, value, c));
+        kiln_recipe_add_u64(get(), name, value);
         return *this;
     }
     recipe &add_bytes(const char *name, const void *data, std::size_t size)
     {
-        check c;
-        c(kiln_recipe_add_bytes(get(), name, data, size, c));
+        kiln_recipe_add_bytes(get(), name, data, size);
         return *this;
     }
     recipe &target(const char *name)
     {
-        check c;
-        c(kiln_recipe_set_target(get(), name, c));
+        kiln_recipe_set_target(get(), name);
         return *this;
     }
     kiln_key key() const

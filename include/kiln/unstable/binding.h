@@ -1,5 +1,5 @@
-/* For bindings of other languages: recipes that can be copied, waits that the language can
- * interrupt (Ctrl-C), and a flush for a process that exits with a cache still in use. */
+/* For bindings of other languages: recipes that can be copied and checked, waits that the language
+ * can interrupt (Ctrl-C), and a flush for a process that exits with a cache still in use. */
 #ifndef KILN_UNSTABLE_BINDING_H
 #define KILN_UNSTABLE_BINDING_H
 
@@ -14,6 +14,12 @@ KILN_BEGIN_DECLS
  * Fails: KILN_E_NOMEM. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_copy(const kiln_recipe *recipe,
                                                       kiln_recipe **out_recipe, kiln_diag *diag);
+
+/* The first failure of kiln_recipe_add_* or kiln_recipe_set_target, for a language that reports it
+ * where it happens.
+ * Threads: any while nobody adds a field.   Blocks: never.   Owns: nothing.
+ * Fails: KILN_E_INVALID, KILN_E_NOMEM, as those calls document. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_status(const kiln_recipe *recipe, kiln_diag *diag);
 
 /* Returns true to cancel the call. It runs on the calling thread, about five times a second during
  * a wait and once before `compile`; the cache holds no lock meanwhile. */

@@ -43,7 +43,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_remote_check(const char *list,
  * changes: it adds the field "device.code".
  * Threads: one at a time per recipe.   Blocks: never.   Owns: nothing.
  * Fails: KILN_E_NOMEM. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_set_native(kiln_recipe *recipe, kiln_diag *diag);
+KILN_API void kiln_recipe_set_native(kiln_recipe *recipe);
 
 /* "kiln-ed25519 " and 64 hexadecimal digits: a line of $KILN_TRUSTED_KEYS. */
 #define KILN_PUBLIC_KEY_TEXT_SIZE 78

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kiln/cache.h>
+#include <kiln/unstable/binding.h>
 
 #include "cli/diag.h"
 #include "cli/host.h"
@@ -39,7 +39,8 @@ static kiln_status digest_blob(const void *data, size_t size, char out_text[LAYO
     kiln_recipe *recipe = NULL;
     kiln_status status = kiln_recipe_create("oci.blob", 1, &recipe, diag);
     if (status == KILN_OK) {
-        status = kiln_recipe_add_bytes(recipe, "content", data, size, diag);
+        kiln_recipe_add_bytes(recipe, "content", data, size);
+        status = kiln_recipe_status(recipe, diag);
     }
     const char *text = status == KILN_OK ? strstr(kiln_recipe_text(recipe), "\ncontent ") : NULL;
     const char *digest = text != NULL ? strrchr(text, ' ') : NULL;

@@ -114,12 +114,8 @@ static kiln_status find_name(const kn_build *build, const kn_stage_run *run,
     begin.length = leading;
     kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_precompile), &recipe, NULL);
     if (status == KILN_OK) {
-        status = kiln_recipe_set_target(recipe, build->target->name, NULL);
-    }
-    if (status == KILN_OK) {
-        status = kn_source_add_to(&begin, recipe, NULL);
-    }
-    if (status == KILN_OK) {
+        kiln_recipe_set_target(recipe, build->target->name);
+        kn_source_add_to(&begin, recipe);
         status = kn_target_add_to(build->driver, stage, build->target, recipe, NULL);
     }
     if (status == KILN_OK) {

@@ -6,6 +6,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "key/recipe.h"
 #include "sized/sized.h"
 #include "sys/file.h"
 
@@ -178,37 +179,24 @@ void kn_resolved_deinit(kn_resolved *resolved)
     memset(resolved, 0, sizeof(*resolved));
 }
 
-static kiln_status add_text(kiln_recipe *recipe, const char *name, const char *text,
-                            kiln_diag *diag)
+void kn_source_add_entries(const kiln_source *source, kiln_recipe *recipe)
 {
-    return kiln_recipe_add_text(recipe, name, text, strlen(text), diag);
+    for (size_t i = 0; i < source->entry_count; i++) {
+        kn_recipe_add_string(recipe, "entry", source->entries[i]);
+    }
 }
 
-kiln_status kn_source_add_entries(const kiln_source *source, kiln_recipe *recipe, kiln_diag *diag)
+void kn_source_add_to(const kiln_source *source, kiln_recipe *recipe)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; status == KILN_OK && i < source->entry_count; i++) {
-        status = add_text(recipe, "entry", source->entries[i], diag);
-    }
-    return status;
-}
-
-kiln_status kn_source_add_to(const kiln_source *source, kiln_recipe *recipe, kiln_diag *diag)
-{
-    kiln_status status = add_text(recipe, "language", kiln_language_name(source->language), diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_bytes(recipe, "source", source->text, source->length, diag);
-    }
-    for (size_t i = 0; status == KILN_OK && i < source->define_count; i++) {
+    kn_recipe_add_string(recipe, "language", kiln_language_name(source->language));
+    kiln_recipe_add_bytes(recipe, "source", source->text, source->length);
+    for (size_t i = 0; i < source->define_count; i++) {
         /* -DNAME and -DNAME=1 are the same to every compiler. */
         const char *value = source->defines[i].value;
-        status = add_text(recipe, "define", source->defines[i].name, diag);
-        if (status == KILN_OK) {
-            status = add_text(recipe, "define.value", value != NULL ? value : "1", diag);
-        }
+        kn_recipe_add_string(recipe, "define", source->defines[i].name);
+        kn_recipe_add_string(recipe, "define.value", value != NULL ? value : "1");
     }
-    for (size_t i = 0; status == KILN_OK && i < source->option_count; i++) {
-        status = add_text(recipe, "option", source->options[i], diag);
+    for (size_t i = 0; i < source->option_count; i++) {
+        kn_recipe_add_string(recipe, "option", source->options[i]);
     }
-    return status;
 }

@@ -30,7 +30,7 @@ void kn_resolved_deinit(kn_resolved *resolved);
 
 /* Adds what a source says to the recipe of a first stage: language, text, defines and options in
  * their order; and the entries, which every stage has. Never a path. */
-kiln_status kn_source_add_to(const kiln_source *source, kiln_recipe *recipe, kiln_diag *diag);
-kiln_status kn_source_add_entries(const kiln_source *source, kiln_recipe *recipe, kiln_diag *diag);
+void kn_source_add_to(const kiln_source *source, kiln_recipe *recipe);
+void kn_source_add_entries(const kiln_source *source, kiln_recipe *recipe);
 
 #endif

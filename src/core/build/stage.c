@@ -10,6 +10,7 @@
 #include "core/build/precompile.h"
 #include "core/build/program.h"
 #include "core/runtime/target.h"
+#include "key/recipe.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
@@ -97,15 +98,10 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
 }
 
 /* The input of a later stage is the artifact before: its bytes and its facts, not its log. */
-static kiln_status add_input(const kn_artifact *input, kiln_recipe *recipe, kiln_diag *diag)
+static void add_input(const kn_artifact *input, kiln_recipe *recipe)
 {
-    kiln_status status =
-        kiln_recipe_add_bytes(recipe, "input", input->base.data, input->base.size, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_bytes(recipe, "input.facts", input->facts.data,
-                                       input->facts.length, diag);
-    }
-    return status;
+    kiln_recipe_add_bytes(recipe, "input", input->base.data, input->base.size);
+    kiln_recipe_add_bytes(recipe, "input.facts", input->facts.data, input->facts.length);
 }
 
 static void find_bypass(kn_build *build, kn_stage_run *run)
@@ -136,22 +132,17 @@ kiln_status kn_stage_key(kn_build *build, size_t index, kiln_diag *diag)
     uint64_t start = kn_clock_now();
     kiln_status status = kiln_recipe_create(stage->name, stage->revision, &run->recipe, diag);
     if (status == KILN_OK) {
-        status = kiln_recipe_set_target(run->recipe,
-                                        stage->portable ? "portable" : build->target->name, diag);
-    }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_u64(run->recipe, "artifact", KN_ARTIFACT_REVISION, diag);
-    }
-    if (status == KILN_OK && stage->takes_source) {
-        status = kn_source_add_to(&build->source.source, run->recipe, diag);
-        find_bypass(build, run);
-    } else if (status == KILN_OK) {
-        status = add_input(&build->runs[index - 1].artifact, run->recipe, diag);
-    }
-    if (status == KILN_OK && !kn_instance_can(&build->driver->in, KILN_CAP_WHOLE_PROGRAMS)) {
-        status = kn_source_add_entries(&build->source.source, run->recipe, diag);
-    }
-    if (status == KILN_OK) {
+        kiln_recipe_set_target(run->recipe, stage->portable ? "portable" : build->target->name);
+        kiln_recipe_add_u64(run->recipe, "artifact", KN_ARTIFACT_REVISION);
+        if (stage->takes_source) {
+            kn_source_add_to(&build->source.source, run->recipe);
+            find_bypass(build, run);
+        } else {
+            add_input(&build->runs[index - 1].artifact, run->recipe);
+        }
+        if (!kn_instance_can(&build->driver->in, KILN_CAP_WHOLE_PROGRAMS)) {
+            kn_source_add_entries(&build->source.source, run->recipe);
+        }
         status = kn_target_add_to(build->driver, stage, build->target, run->recipe, diag);
     }
     if (status == KILN_OK && stage->takes_source && run->bypass[0] == '\0') {

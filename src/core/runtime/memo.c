@@ -20,13 +20,12 @@
 static kiln_status make_recipe(const char *name, kiln_recipe **out_recipe)
 {
     kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_memo), out_recipe, NULL);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(*out_recipe, "memo", NULL);
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(*out_recipe, "name", name, strlen(name), NULL);
-    }
-    return status;
+    kiln_recipe_set_target(*out_recipe, "memo");
+    kn_recipe_add_string(*out_recipe, "name", name);
+    return kn_recipe_end(out_recipe, NULL);
 }
 
 static kiln_status memo_get(void *memo, const char *name, void **out_data, size_t *out_size)

@@ -1,21 +1,13 @@
 /* The sink that turns a backend's identity into fields of a recipe. */
 #include "core/runtime/target.h"
 
-#include <string.h>
-
 #include "base/text.h"
+#include "key/recipe.h"
 #include "sys/env.h"
-
-static void add_field(kn_identity_sink *sink, const char *name, const char *value)
-{
-    if (sink->status == KILN_OK) {
-        sink->status = kiln_recipe_add_text(sink->recipe, name, value, strlen(value), sink->diag);
-    }
-}
 
 static void sink_text(void *user, const char *name, const char *value)
 {
-    add_field((kn_identity_sink *)user, name, value != NULL ? value : "");
+    kn_recipe_add_string((kiln_recipe *)user, name, value != NULL ? value : "");
 }
 
 static void sink_env(void *user, const char *variable)
@@ -25,21 +17,20 @@ static void sink_env(void *user, const char *variable)
     /* Absent adds nothing, so that it differs from empty. */
     if (value != NULL) {
         kn_text_putf(name, sizeof(name), "env.%s", variable);
-        add_field((kn_identity_sink *)user, name, value);
+        kn_recipe_add_string((kiln_recipe *)user, name, value);
     }
 }
 
-kiln_identity kn_identity_to_recipe(kn_identity_sink *sink)
+kiln_identity kn_identity_to_recipe(kiln_recipe *recipe)
 {
-    return (kiln_identity){sink, sink_text, sink_env};
+    return (kiln_identity){recipe, sink_text, sink_env};
 }
 
 kiln_status kn_target_add_to(const kn_driver *driver, const kiln_stage *stage,
                              const kiln_target *target, kiln_recipe *recipe, kiln_diag *diag)
 {
-    kn_identity_sink sink = {recipe, diag, KILN_OK};
-    kiln_identity identity = kn_identity_to_recipe(&sink);
-    kiln_status status =
+    const kiln_identity identity = kn_identity_to_recipe(recipe);
+    const kiln_status status =
         kn_hal_identify(&driver->in, driver->in.handle, stage, target, &identity, diag);
-    return status != KILN_OK ? status : sink.status;
+    return status != KILN_OK ? status : kiln_recipe_status(recipe, diag);
 }

@@ -6,13 +6,8 @@
 
 #include "core/runtime/driver.h"
 
-/* A sink that adds what it receives to a recipe; its status is the first failure. */
-typedef struct kn_identity_sink {
-    kiln_recipe *recipe;
-    kiln_diag *diag;
-    kiln_status status;
-} kn_identity_sink;
-kiln_identity kn_identity_to_recipe(kn_identity_sink *sink);
+/* A sink that adds what it receives to a recipe. */
+kiln_identity kn_identity_to_recipe(kiln_recipe *recipe);
 
 /* Adds everything the backend says about a stage on a target, and the environment variables it
  * names, to a recipe. */

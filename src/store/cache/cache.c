@@ -495,9 +495,9 @@ static kiln_status put_blob(kiln_cache *cache, const kiln_recipe *recipe, kiln_b
 {
     kn_cache_check_fork(cache);
     const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
-    if (!kn_recipe_ok(recipe)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
-                             "storing an entry", "a field of the recipe could not be added");
+    const kiln_status broken = kiln_recipe_status(recipe, diag);
+    if (broken != KILN_OK) {
+        return broken;
     }
     if (blob == NULL || kiln_blob_size(blob) == 0) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "storing an entry", "it is empty");

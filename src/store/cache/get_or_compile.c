@@ -100,9 +100,9 @@ kiln_status kn_fetch_begin(kn_fetch *fetch, kiln_cache *cache, const kiln_recipe
     f->interrupted = NULL;
     f->asked = 0;
     f->cut = false;
-    if (!kn_recipe_ok(recipe)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
-                             "looking an entry up", "a field of the recipe could not be added");
+    const kiln_status broken = kiln_recipe_status(recipe, diag);
+    if (broken != KILN_OK) {
+        return broken;
     }
     kn_cache_check_fork(cache);
     return KILN_OK;

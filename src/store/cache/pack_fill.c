@@ -22,9 +22,9 @@ kiln_status kiln_pack_writer_add_blob(kiln_pack_writer *writer, const kiln_recip
         *out_added = false;
     }
     const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
-    if (!kn_recipe_ok(recipe)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
-                             "adding to a pack", "a field of the recipe could not be added");
+    const kiln_status broken = kiln_recipe_status(recipe, diag);
+    if (broken != KILN_OK) {
+        return broken;
     }
     const kn_span text = kn_recipe_span(recipe), body = kn_blob_body(blob);
     kn_pack_record record = {.key = key,

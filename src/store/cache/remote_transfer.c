@@ -316,13 +316,12 @@ static kiln_status list_recipe(const char *name, kiln_recipe **out_recipe, kiln_
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "a list of entries", "it has no name");
     }
     kiln_status status = kiln_recipe_create(KN_STAGE_AT(kiln_list), out_recipe, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(*out_recipe, KN_WIRE_TARGET, diag);
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(*out_recipe, "name", name, strlen(name), diag);
-    }
-    return status;
+    kiln_recipe_set_target(*out_recipe, KN_WIRE_TARGET);
+    kn_recipe_add_string(*out_recipe, "name", name);
+    return kn_recipe_end(out_recipe, diag);
 }
 
 kiln_status kiln_transfer_push_list(kiln_transfer *transfer, const char *name, const kiln_key *keys,

@@ -6,6 +6,7 @@
 #include "base/stages.h"
 #include "base/text.h"
 #include "interpose/tool.h"
+#include "key/recipe.h"
 
 bool kn_jitlink_identify(kiln_cache *cache, const kn_jitlink_real *library, char *out, size_t size)
 {
@@ -32,20 +33,8 @@ static kiln_status begin_recipe(const char *stage, uint32_t revision, const char
                                 kiln_recipe **out_recipe)
 {
     kiln_status status = kiln_recipe_create(stage, revision, out_recipe, NULL);
-    return status == KILN_OK ? kiln_recipe_set_target(*out_recipe, target, NULL) : status;
-}
-
-static kiln_status add_link_text(kiln_recipe *recipe, const char *name, const char *text)
-{
-    return kiln_recipe_add_text(recipe, name, text, strlen(text), NULL);
-}
-
-/* Gives the recipe out, or destroys it. */
-static kiln_status end_recipe(kiln_status status, kiln_recipe **recipe)
-{
-    if (status != KILN_OK) {
-        kiln_recipe_destroy(*recipe);
-        *recipe = NULL;
+    if (status == KILN_OK) {
+        kiln_recipe_set_target(*out_recipe, target);
     }
     return status;
 }
@@ -56,16 +45,15 @@ kiln_status kn_jitlink_key_create(const kn_jitlink_link *link, const char *ident
     char target[64];
     kiln_status status = begin_recipe(KN_STAGE_AT(nvjitlink_create),
                                       target_of(link, target, sizeof(target)), out_recipe);
-    if (status == KILN_OK) {
-        status = add_link_text(*out_recipe, "nvjitlink", identity);
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_u64(*out_recipe, "release", link->release, NULL);
+    kn_recipe_add_string(*out_recipe, "nvjitlink", identity);
+    kiln_recipe_add_u64(*out_recipe, "release", link->release);
+    for (uint32_t i = 0; i < link->option_count; i++) {
+        kn_recipe_add_string(*out_recipe, "option", link->options[i]);
     }
-    for (uint32_t i = 0; i < link->option_count && status == KILN_OK; i++) {
-        status = add_link_text(*out_recipe, "option", link->options[i]);
-    }
-    return end_recipe(status, out_recipe);
+    return kn_recipe_end(out_recipe, NULL);
 }
 
 static kiln_status begin_step(const kn_jitlink_link *link, const char *stage, uint32_t revision,
@@ -75,40 +63,40 @@ static kiln_status begin_step(const kn_jitlink_link *link, const char *stage, ui
     kiln_status status =
         begin_recipe(stage, revision, target_of(link, target, sizeof(target)), out_recipe);
     if (status == KILN_OK) {
-        status =
-            kiln_recipe_add_bytes(*out_recipe, "before", &link->step, sizeof(link->step), NULL);
+        kiln_recipe_add_bytes(*out_recipe, "before", &link->step, sizeof(link->step));
+        kiln_recipe_add_u64(*out_recipe, "release", release);
     }
-    return status == KILN_OK ? kiln_recipe_add_u64(*out_recipe, "release", release, NULL) : status;
+    return status;
 }
 
 kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_recipe)
 {
     const kn_jitlink_input *input = &link->inputs[link->input_count - 1];
     kiln_status status = begin_step(link, KN_STAGE_AT(nvjitlink_add), input->release, out_recipe);
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_u64(*out_recipe, "type", (uint64_t)input->type, NULL);
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK && input->name != NULL) {
-        status = add_link_text(*out_recipe, "name", input->name);
+    kiln_recipe_add_u64(*out_recipe, "type", (uint64_t)input->type);
+    if (input->name != NULL) {
+        kn_recipe_add_string(*out_recipe, "name", input->name);
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_bytes(*out_recipe, "input", input->data, input->size, NULL);
-    }
-    return end_recipe(status, out_recipe);
+    kiln_recipe_add_bytes(*out_recipe, "input", input->data, input->size);
+    return kn_recipe_end(out_recipe, NULL);
 }
 
 kiln_status kn_jitlink_key_complete(const kn_jitlink_link *link, unsigned release,
                                     kiln_recipe **out_recipe)
 {
-    return end_recipe(begin_step(link, KN_STAGE_AT(nvjitlink_complete), release, out_recipe),
-                      out_recipe);
+    kiln_status status = begin_step(link, KN_STAGE_AT(nvjitlink_complete), release, out_recipe);
+    return status == KILN_OK ? kn_recipe_end(out_recipe, NULL) : status;
 }
 
 kiln_status kn_jitlink_key_version(const char *identity, kiln_recipe **out_recipe)
 {
     kiln_status status = begin_recipe(KN_STAGE_AT(kiln_nvjitlink), "portable", out_recipe);
-    if (status == KILN_OK) {
-        status = add_link_text(*out_recipe, "nvjitlink", identity);
+    if (status != KILN_OK) {
+        return status;
     }
-    return end_recipe(status, out_recipe);
+    kn_recipe_add_string(*out_recipe, "nvjitlink", identity);
+    return kn_recipe_end(out_recipe, NULL);
 }

@@ -30,21 +30,13 @@ static nvrtcResult ask_facts(const kn_nvrtc_real *library, kn_nvrtc_facts *out)
 
 static kiln_status make_facts_recipe(const kn_rtc_identity *identity, kiln_recipe **out_recipe)
 {
-    kiln_recipe *recipe = NULL;
-    kiln_status status = kiln_recipe_create(KN_STAGE_AT(nvrtc_facts), &recipe, NULL);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(recipe, "portable", NULL);
-    }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(recipe, "nvrtc", identity->fields[0].text,
-                                      strlen(identity->fields[0].text), NULL);
-    }
+    kiln_status status = kiln_recipe_create(KN_STAGE_AT(nvrtc_facts), out_recipe, NULL);
     if (status != KILN_OK) {
-        kiln_recipe_destroy(recipe);
-        recipe = NULL;
+        return status;
     }
-    *out_recipe = recipe;
-    return status;
+    kiln_recipe_set_target(*out_recipe, "portable");
+    kn_recipe_add_string(*out_recipe, "nvrtc", identity->fields[0].text);
+    return kn_recipe_end(out_recipe, NULL);
 }
 
 static bool read_facts(const kiln_blob *blob, kn_nvrtc_facts *out)

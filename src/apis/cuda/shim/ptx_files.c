@@ -166,18 +166,15 @@ bool kn_ptx_files_hold(const kn_ptx_files *files)
     return true;
 }
 
-kiln_status kn_ptx_files_add_to(const kn_ptx_files *files, kiln_recipe *recipe, kiln_diag *diag)
+void kn_ptx_files_add_to(const kn_ptx_files *files, kiln_recipe *recipe)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < files->count && status == KILN_OK; i++) {
+    for (size_t i = 0; i < files->count; i++) {
         const kn_ptx_file *file = &files->items[i];
-        status = kiln_recipe_add_u64(recipe, file->there ? "file.size" : "file.absent", file->size,
-                                     diag);
-        if (status == KILN_OK && file->there && !file->loose) {
-            status = kiln_recipe_add_u64(recipe, "file.time", file->time, diag);
+        kiln_recipe_add_u64(recipe, file->there ? "file.size" : "file.absent", file->size);
+        if (file->there && !file->loose) {
+            kiln_recipe_add_u64(recipe, "file.time", file->time);
         }
     }
-    return status;
 }
 
 /* --- times in a table of lines ---------------------------------------------------------------- */

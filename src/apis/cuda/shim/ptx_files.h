@@ -35,7 +35,7 @@ void kn_ptx_files_deinit(kn_ptx_files *files);
 /* True if the files are as they were when they were found. Blocks: disk. */
 bool kn_ptx_files_hold(const kn_ptx_files *files);
 
-kiln_status kn_ptx_files_add_to(const kn_ptx_files *files, kiln_recipe *recipe, kiln_diag *diag);
+void kn_ptx_files_add_to(const kn_ptx_files *files, kiln_recipe *recipe);
 
 /* Where the code has the times of loose files: pairs of file and offset, for
  * kn_ptx_files_set_times. False if a time is found where no table of lines has one: such code is

@@ -21,6 +21,7 @@
 #include "interpose/parts.h"
 #include "interpose/session.h"
 #include "interpose/tool.h"
+#include "key/recipe.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
@@ -329,53 +330,37 @@ static bool read_input(ptxas_call *call)
     return true;
 }
 
-static kiln_status add_arguments(const ptxas_call *call, kiln_diag *diag)
+static void add_arguments(const ptxas_call *call)
 {
     const kn_ptxas_line *line = &call->line;
-    kiln_status status = KILN_OK;
-    for (int i = 1; i < call->argc && status == KILN_OK; i++) {
+    for (int i = 1; i < call->argc; i++) {
         if (i == line->input_at) {
-            status =
-                kiln_recipe_add_bytes(call->recipe, "input", call->input, call->input_length, diag);
+            kiln_recipe_add_bytes(call->recipe, "input", call->input, call->input_length);
         } else if (i == line->output_at) {
-            status = kiln_recipe_add_text(call->recipe, "output", call->argv[i], line->output_skip,
-                                          diag);
+            kiln_recipe_add_text(call->recipe, "output", call->argv[i], line->output_skip);
         } else {
-            status = kiln_recipe_add_text(call->recipe, "argument", call->argv[i],
-                                          strlen(call->argv[i]), diag);
+            kn_recipe_add_string(call->recipe, "argument", call->argv[i]);
         }
     }
-    return status;
 }
 
 static bool make_recipe(ptxas_call *call, kiln_cache *cache)
 {
     char identity[256];
-    kiln_diag diag = KILN_DIAG_INIT;
     if (!kn_tool_identify(cache, call->tool, identity, sizeof(identity))) {
         kn_text_put(call->reason, sizeof(call->reason),
                     "ptxas: the real one is not an ELF program");
         return false;
     }
-    kiln_status status = kiln_recipe_create(KN_STAGE_AT(ptxas_cubin), &call->recipe, &diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(call->recipe, call->line.target, &diag);
+    if (kiln_recipe_create(KN_STAGE_AT(ptxas_cubin), &call->recipe, NULL) != KILN_OK) {
+        return false;
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(call->recipe, "ptxas", identity, strlen(identity), &diag);
-    }
-    if (status == KILN_OK) {
-        const char *name = kn_path_name(call->tool);
-        status = kiln_recipe_add_text(call->recipe, "name", name, strlen(name), &diag);
-    }
-    if (status == KILN_OK) {
-        status = add_arguments(call, &diag);
-    }
-    if (status == KILN_OK) {
-        status = kn_ptx_files_add_to(&call->files, call->recipe, &diag);
-    }
-    kiln_diag_clear(&diag);
-    return status == KILN_OK;
+    kiln_recipe_set_target(call->recipe, call->line.target);
+    kn_recipe_add_string(call->recipe, "ptxas", identity);
+    kn_recipe_add_string(call->recipe, "name", kn_path_name(call->tool));
+    add_arguments(call);
+    kn_ptx_files_add_to(&call->files, call->recipe);
+    return kn_recipe_end(&call->recipe, NULL) == KILN_OK;
 }
 
 /* The compile failed here, and said so: as the real one would have. */

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "compilers/variables.h"
 #include "core/runtime/memo.h"
+#include "key/recipe.h"
 #include "sys/env.h"
 
 /* --- identity --------------------------------------------------------------------------------- */
@@ -171,18 +172,15 @@ static void read_hiprtc_options(const char *const *options, size_t count, kn_rtc
     name_hiprtc_target(target != NULL ? target : "", out);
 }
 
-static kiln_status add_variables(kiln_recipe *recipe, kiln_diag *diag)
+static void add_variables(kiln_recipe *recipe)
 {
     const char *name = NULL;
-    kiln_status status = KILN_OK;
-    for (size_t i = 0;
-         status == KILN_OK && (name = kn_variables_keyed(KN_COMPILER_HIPRTC, i)) != NULL; i++) {
+    for (size_t i = 0; (name = kn_variables_keyed(KN_COMPILER_HIPRTC, i)) != NULL; i++) {
         const char *value = kn_env_get(name);
         if (value != NULL) {
-            status = kiln_recipe_add_text(recipe, name, value, strlen(value), diag);
+            kn_recipe_add_string(recipe, name, value);
         }
     }
-    return status;
 }
 
 /* --- what comes back -------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "core/runtime/memo.h"
 #include "core/runtime/target.h"
 #include "headers/include_scan.h"
+#include "key/recipe.h"
 #include "sys/file.h"
 
 static const char building[] = "building an OpenCL program"; /* what fails without memory */
@@ -113,7 +114,8 @@ static kiln_status read_option(kn_opencl_request *request, kn_opencl_part *part,
     } else if (word != NULL) { /* -DWHEN=__TIME__ */
         kn_text_putf(request->bypass, sizeof(request->bypass), "%s in an option", word);
     }
-    return kiln_recipe_add_text(request->recipe, "option", token, strlen(token), diag);
+    kn_recipe_add_string(request->recipe, "option", token);
+    return KILN_OK;
 }
 
 /* A token that has quotes is in the key as it stands in the options, too: what one driver takes
@@ -121,11 +123,12 @@ static kiln_status read_option(kn_opencl_request *request, kn_opencl_part *part,
 static kiln_status take_option(kn_opencl_request *request, kn_opencl_part *part,
                                const kn_opencl_option *option, kiln_diag *diag)
 {
-    kiln_status status = read_option(request, part, option, diag);
-    return status == KILN_OK && is_quoted(option->raw)
-               ? kiln_recipe_add_text(request->recipe, "option.quoted", option->raw.data,
-                                      option->raw.length, diag)
-               : status;
+    const kiln_status status = read_option(request, part, option, diag);
+    if (is_quoted(option->raw)) {
+        kiln_recipe_add_text(request->recipe, "option.quoted", option->raw.data,
+                             option->raw.length);
+    }
+    return status;
 }
 
 static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
@@ -153,18 +156,15 @@ static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part
 }
 
 /* What the linker gets: every token, quotes and all. */
-static kiln_status read_link_options(kn_opencl_request *request, kiln_diag *diag)
+static void read_link_options(kn_opencl_request *request)
 {
-    kiln_status status = KILN_OK;
     kn_strbuf token;
     bool odd = false;
     const char *at = request->wish->link_options;
     kn_strbuf_init(&token, 0);
-    for (const char *raw = at; status == KILN_OK && kn_opencl_option_next(&at, &token, &odd);
-         raw = at) {
+    for (const char *raw = at; kn_opencl_option_next(&at, &token, &odd); raw = at) {
         raw += strspn(raw, " \t\r\n\v\f");
-        status =
-            kiln_recipe_add_text(request->recipe, "link.option", raw, (size_t)(at - raw), diag);
+        kiln_recipe_add_text(request->recipe, "link.option", raw, (size_t)(at - raw));
         if (strcmp(kn_strbuf_text(&token), "-create-library") == 0) {
             kn_text_put(request->bypass, sizeof(request->bypass), "it is linked to a library");
         } else if (kn_opencl_option_reason("", kn_strbuf_text(&token)) != NULL) {
@@ -177,7 +177,6 @@ static kiln_status read_link_options(kn_opencl_request *request, kiln_diag *diag
         kn_text_put(request->bypass, sizeof(request->bypass),
                     "the linker's options are quoted in a way that drivers read differently");
     }
-    return status;
 }
 
 /* --- key -------------------------------------------------------------------------------------- */
@@ -188,12 +187,10 @@ static kiln_status add_identity(kn_opencl_request *request, const kn_opencl_unit
     char *modules = NULL;
     kiln_host host;
     kn_memo_host(request->cache, &host);
-    kn_identity_sink sink = {request->recipe, diag, KILN_OK};
-    kiln_identity identity = kn_identity_to_recipe(&sink);
-    kiln_status status = kn_opencl_modules_find(&request->api, unit, &modules, diag);
+    const kiln_identity identity = kn_identity_to_recipe(request->recipe);
+    const kiln_status status = kn_opencl_modules_find(&request->api, unit, &modules, diag);
     if (status == KILN_OK) {
         kn_opencl_identify_unit(&request->api, unit, modules, &host, &identity);
-        status = sink.status;
     }
     free(modules);
     if (unit->is_pocl && kn_pocl_files_reason() != NULL) {
@@ -210,10 +207,7 @@ static kiln_status add_devices(kn_opencl_request *request, kiln_diag *diag)
         kn_opencl_unit unit;
         status = describe_device(request, request->wish->devices[i], &unit, diag);
         if (status == KILN_OK) {
-            status = kiln_recipe_add_text(request->recipe, "device", unit.info.target,
-                                          strlen(unit.info.target), diag);
-        }
-        if (status == KILN_OK) {
+            kn_recipe_add_string(request->recipe, "device", unit.info.target);
             status = add_identity(request, &unit, diag);
         }
     }
@@ -295,24 +289,17 @@ static bool is_only_in_memory(const kn_opencl_part *part, const char *name)
 
 /* Headers that the program gives itself, used or not. Drivers need not agree on which comes first
  * where a file has the name of one. */
-static kiln_status add_own_headers(kn_opencl_request *request, const kn_opencl_part *part,
-                                   kiln_diag *diag)
+static void add_own_headers(kn_opencl_request *request, const kn_opencl_part *part)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < part->given->header_count && status == KILN_OK; i++) {
+    for (size_t i = 0; i < part->given->header_count; i++) {
         const kiln_header *header = &part->given->headers[i];
         if (!is_only_in_memory(part, header->name)) {
             kn_text_putf(request->bypass, sizeof(request->bypass),
                          "a file is called %s, as a header that the program gives", header->name);
         }
-        status = kiln_recipe_add_text(request->recipe, "header.name", header->name,
-                                      strlen(header->name), diag);
-        if (status == KILN_OK) {
-            status = kiln_recipe_add_bytes(request->recipe, "header.text", header->text,
-                                           header->length, diag);
-        }
+        kn_recipe_add_string(request->recipe, "header.name", header->name);
+        kiln_recipe_add_bytes(request->recipe, "header.text", header->text, header->length);
     }
-    return status;
 }
 
 /* What the text reaches. For the macros that they define the options are looked at, too: line
@@ -330,8 +317,9 @@ static kiln_status add_headers(kn_opencl_request *request, kn_opencl_part *part,
         part->sources[i].options = (const char *const *)&options;
         part->sources[i].option_count = 1;
     }
-    kiln_status status = add_own_headers(request, part, diag);
-    if (status == KILN_OK && request->bypass[0] == '\0') {
+    kiln_status status = KILN_OK;
+    add_own_headers(request, part);
+    if (request->bypass[0] == '\0') {
         status = add_closures(request, part, diag);
     }
     for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
@@ -347,11 +335,8 @@ static kiln_status add_texts(kn_opencl_request *request, kiln_diag *diag)
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < request->wish->text_count && status == KILN_OK; i++) {
         kn_opencl_part *part = &request->parts[i];
-        status = kiln_recipe_add_bytes(request->recipe, "source", part->given->text,
-                                       part->given->length, diag);
-        if (status == KILN_OK) {
-            status = read_options(request, part, diag);
-        }
+        kiln_recipe_add_bytes(request->recipe, "source", part->given->text, part->given->length);
+        status = read_options(request, part, diag);
     }
     return status;
 }
@@ -363,26 +348,23 @@ static kiln_status make_key(kn_opencl_request *request, kiln_diag *diag)
     kiln_status status =
         kiln_recipe_create(many ? kn_stage_opencl_programs : kn_stage_opencl_program,
                            KN_REVISION_opencl_program, &request->recipe, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(request->recipe, request->unit.info.target, diag);
+    if (status != KILN_OK) {
+        return status;
     }
-    if (status == KILN_OK && many) {
-        status = kiln_recipe_add_u64(request->recipe, "linked", wish->link, diag);
+    kiln_recipe_set_target(request->recipe, request->unit.info.target);
+    if (many) {
+        kiln_recipe_add_u64(request->recipe, "linked", wish->link);
     }
+    status = add_texts(request, diag);
     if (status == KILN_OK) {
-        status = add_texts(request, diag);
-    }
-    if (status == KILN_OK) {
-        status = read_link_options(request, diag);
-    }
-    if (status == KILN_OK) {
+        read_link_options(request);
         status = add_devices(request, diag);
     }
     for (size_t i = 0; i < wish->text_count && status == KILN_OK && request->bypass[0] == '\0';
          i++) {
         status = add_headers(request, &request->parts[i], diag);
     }
-    return status;
+    return status == KILN_OK ? kiln_recipe_status(request->recipe, diag) : status;
 }
 
 static kiln_status make_parts(kn_opencl_request *request, kiln_diag *diag)
@@ -439,7 +421,8 @@ kiln_status kn_opencl_request_mark_layer(kn_opencl_request *request, bool compil
                                          kiln_diag *diag)
 {
     const char *form = compile_only ? "compiled" : "built";
-    return kiln_recipe_add_text(request->recipe, "layer", form, strlen(form), diag);
+    kn_recipe_add_string(request->recipe, "layer", form);
+    return kiln_recipe_status(request->recipe, diag);
 }
 
 bool kn_opencl_request_still_true(kn_opencl_request *request)

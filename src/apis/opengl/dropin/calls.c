@@ -13,6 +13,7 @@
 #include "core/runtime/target.h"
 #include "engine/job.h"
 #include "headers/include_scan.h"
+#include "key/recipe.h"
 #include "sized/sized.h"
 #include "sys/dylib.h"
 #include "sys/file.h"
@@ -116,45 +117,35 @@ static size_t length_of(const kiln_opengl_shader *shader)
     return shader->length > 0 ? shader->length : strlen(shader->text);
 }
 
-static kiln_status add_shaders(const request *r, kiln_diag *diag)
+static void add_shaders(const request *r)
 {
     const char *state = r->options.link_state;
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < r->count && status == KILN_OK; i++) {
-        status = kiln_recipe_add_u64(r->recipe, "stage", r->shaders[i].stage, diag);
-        if (status == KILN_OK) {
-            status = kiln_recipe_add_bytes(r->recipe, "text", r->shaders[i].text,
-                                           length_of(&r->shaders[i]), diag);
-        }
+    for (size_t i = 0; i < r->count; i++) {
+        kiln_recipe_add_u64(r->recipe, "stage", r->shaders[i].stage);
+        kiln_recipe_add_bytes(r->recipe, "text", r->shaders[i].text, length_of(&r->shaders[i]));
     }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_u64(r->recipe, "separable", r->options.separable, diag);
+    kiln_recipe_add_u64(r->recipe, "separable", r->options.separable);
+    if (state != NULL) {
+        kn_recipe_add_string(r->recipe, "link-state", state);
     }
-    if (status == KILN_OK && state != NULL) {
-        status = kiln_recipe_add_text(r->recipe, "link-state", state, strlen(state), diag);
-    }
-    return status;
 }
 
 static kiln_status make_recipe(request *r, kiln_diag *diag)
 {
-    kn_identity_sink sink;
     char *modules = NULL;
     kiln_status status = kiln_recipe_create(KN_STAGE_AT(opengl_linked), &r->recipe, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(r->recipe, r->facts.es ? "opengl-es" : "opengl", diag);
-    }
     if (status == KILN_OK) {
         status = kn_gl_modules_find(&r->facts, &modules, diag);
     }
     if (status == KILN_OK) {
-        sink = (kn_identity_sink){r->recipe, diag, KILN_OK};
-        const kiln_identity identity = kn_identity_to_recipe(&sink);
+        const kiln_identity identity = kn_identity_to_recipe(r->recipe);
+        kiln_recipe_set_target(r->recipe, r->facts.es ? "opengl-es" : "opengl");
         kn_gl_identify_context(&r->facts, modules, &identity);
-        status = sink.status;
+        add_shaders(r);
+        status = kiln_recipe_status(r->recipe, diag);
     }
     free(modules);
-    return status == KILN_OK ? add_shaders(r, diag) : status;
+    return status;
 }
 
 static kiln_status note_include(void *user, const kn_scan_event *event)

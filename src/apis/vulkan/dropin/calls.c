@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/stages.h"
 #include "engine/job.h"
+#include "key/recipe.h"
 #include "sized/sized.h"
 #include "sys/fpstate.h"
 
@@ -131,28 +132,20 @@ typedef struct pipelines_call {
 /* Not all that makes a pipeline is in the key: the flags and pNext of the stage and the layout are
  * left out. What is stored is only a VkPipelineCache, in which the driver looks for what it is
  * asked for. */
-static kiln_status add_pipeline(kiln_recipe *recipe, const VkComputePipelineCreateInfo *info,
-                                const kiln_vulkan_code *code, kiln_diag *diag)
+static void add_pipeline(kiln_recipe *recipe, const VkComputePipelineCreateInfo *info,
+                         const kiln_vulkan_code *code)
 {
     const VkSpecializationInfo *constants = info->stage.pSpecializationInfo;
     const char *entry = info->stage.pName;
-    kiln_status status = kiln_recipe_add_bytes(recipe, "code", code->data, code->size, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_text(recipe, "entry", entry, strlen(entry), diag);
-    }
-    if (status == KILN_OK) {
-        status = kiln_recipe_add_u64(recipe, "flags", info->flags, diag);
-    }
-    for (uint32_t i = 0; constants != NULL && i < constants->mapEntryCount && status == KILN_OK;
-         i++) {
+    kiln_recipe_add_bytes(recipe, "code", code->data, code->size);
+    kn_recipe_add_string(recipe, "entry", entry);
+    kiln_recipe_add_u64(recipe, "flags", info->flags);
+    for (uint32_t i = 0; constants != NULL && i < constants->mapEntryCount; i++) {
         const VkSpecializationMapEntry *row = &constants->pMapEntries[i];
-        status = kiln_recipe_add_u64(recipe, "constant", row->constantID, diag);
-        if (status == KILN_OK) {
-            status = kiln_recipe_add_bytes(
-                recipe, "value", (const char *)constants->pData + row->offset, row->size, diag);
-        }
+        kiln_recipe_add_u64(recipe, "constant", row->constantID);
+        kiln_recipe_add_bytes(recipe, "value", (const char *)constants->pData + row->offset,
+                              row->size);
     }
-    return status;
 }
 
 static kiln_status create_with_cache(const pipelines_call *call, VkPipelineCache cache,
@@ -243,15 +236,13 @@ kiln_status kiln_vulkan_create_compute_pipelines(kiln_cache *cache,
     if (status != KILN_OK) {
         return status;
     }
-    for (size_t i = 0; i < count && status == KILN_OK; i++) {
-        status = add_pipeline(r.recipe, &call.infos[i], &codes[i], diag);
+    for (size_t i = 0; i < count; i++) {
+        add_pipeline(r.recipe, &call.infos[i], &codes[i]);
     }
-    if (status == KILN_OK) {
-        kn_fp_state fp;
-        kn_fp_enter(&fp);
-        status = get_pipelines(&call, diag);
-        kn_fp_leave(&fp);
-    }
+    kn_fp_state fp;
+    kn_fp_enter(&fp);
+    status = get_pipelines(&call, diag);
+    kn_fp_leave(&fp);
     request_deinit(&r);
     return status;
 }
@@ -269,7 +260,8 @@ static kiln_status named_request(request *r, kiln_cache *cache, const kiln_vulka
     if (status != KILN_OK) {
         return status;
     }
-    status = kiln_recipe_add_text(r->recipe, "name", name, strlen(name), diag);
+    kn_recipe_add_string(r->recipe, "name", name);
+    status = kiln_recipe_status(r->recipe, diag);
     if (status != KILN_OK) {
         request_deinit(r);
     }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/target.h"
+#include "key/recipe.h"
 #include "store/cache/update.h"
 
 #define SAVE_PATIENCE UINT64_C(5000000000)
@@ -33,25 +34,16 @@ kiln_status kn_vulkan_recipe(const kn_vulkan_site *site, const char *stage, uint
                              kiln_recipe **out_recipe, kiln_diag *diag)
 {
     char target[64];
-    kiln_recipe *recipe = NULL;
     kn_text_putf(target, sizeof(target), "vulkan-%04x-%04x", site->physical.properties.vendorID,
                  site->physical.properties.deviceID);
-    kiln_status status = kiln_recipe_create(stage, revision, &recipe, diag);
-    if (status == KILN_OK) {
-        status = kiln_recipe_set_target(recipe, target, diag);
-    }
-    if (status == KILN_OK) {
-        kn_identity_sink sink = {recipe, diag, KILN_OK};
-        const kiln_identity identity = kn_identity_to_recipe(&sink);
-        kn_vk_identify_driver(&site->physical, &identity);
-        status = sink.status;
-    }
+    kiln_status status = kiln_recipe_create(stage, revision, out_recipe, diag);
     if (status != KILN_OK) {
-        kiln_recipe_destroy(recipe);
         return status;
     }
-    *out_recipe = recipe;
-    return KILN_OK;
+    const kiln_identity identity = kn_identity_to_recipe(*out_recipe);
+    kiln_recipe_set_target(*out_recipe, target);
+    kn_vk_identify_driver(&site->physical, &identity);
+    return kn_recipe_end(out_recipe, diag);
 }
 
 /* --- VkPipelineCache to bytes and back -------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/strbuf.h"
 #include "key/digest.h"
+#include "key/recipe.h"
 
 #define SPIRV_MAGIC 0x07230203u
 enum { SPIRV_HEADER = 5, OP_ENTRY_POINT = 15, OP_FUNCTION = 54, MODEL_COMPUTE = 5 };
@@ -234,25 +235,20 @@ void kn_contents_add_layout(kn_layer_contents *contents, VkPipelineLayout handle
 
 /* --- pipelines -------------------------------------------------------------------------------- */
 
-/* What a pipeline is made of, field by field; the first failure sticks. */
+/* What a pipeline is made of, field by field. */
 typedef struct description {
     kiln_recipe *recipe;
-    kiln_diag *diag;
-    kiln_status status;
+    bool unknown; /* something that no key can hold */
 } description;
 
 static void add_number(description *to, const char *name, uint64_t number)
 {
-    if (to->status == KILN_OK) {
-        to->status = kiln_recipe_add_u64(to->recipe, name, number, to->diag);
-    }
+    kiln_recipe_add_u64(to->recipe, name, number);
 }
 
 static void add_bytes(description *to, const char *name, const void *data, size_t size)
 {
-    if (to->status == KILN_OK) {
-        to->status = kiln_recipe_add_bytes(to->recipe, name, data, size, to->diag);
-    }
+    kiln_recipe_add_bytes(to->recipe, name, data, size);
 }
 
 static void add_constants(description *to, const VkSpecializationInfo *constants)
@@ -260,7 +256,7 @@ static void add_constants(description *to, const VkSpecializationInfo *constants
     for (uint32_t i = 0; constants != NULL && i < constants->mapEntryCount; i++) {
         const VkSpecializationMapEntry *row = &constants->pMapEntries[i];
         if (row->offset > constants->dataSize || row->size > constants->dataSize - row->offset) {
-            to->status = KILN_E_UNSUPPORTED; /* the driver may say what it thinks of it */
+            to->unknown = true; /* the driver may say what it thinks of it */
             return;
         }
         add_number(to, "constant", row->constantID);
@@ -281,7 +277,7 @@ static void add_stage_link(description *to, const VkBaseInStructure *link, bool 
         add_number(to, "subgroup", size->requiredSubgroupSize);
     } else if (link->sType ==
                VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_MODULE_IDENTIFIER_CREATE_INFO_EXT) {
-        to->status = KILN_E_UNSUPPORTED; /* it names code that is not here */
+        to->unknown = true; /* it names code that is not here */
     } else {
         add_number(to, "stage-next", link->sType);
     }
@@ -299,9 +295,7 @@ static void add_stage(description *to, kn_layer_contents *contents,
         inlined = find_digest(contents, KN_CONTENT_MODULE, (uint64_t)stage->module, digest);
         add_bytes(to, "code", digest, sizeof(digest));
     }
-    if (!inlined && to->status == KILN_OK) {
-        to->status = KILN_E_UNSUPPORTED;
-    }
+    to->unknown |= !inlined;
     add_bytes(to, "entry", stage->pName, strlen(stage->pName));
     add_number(to, "stage-flags", stage->flags);
     add_constants(to, stage->pSpecializationInfo);
@@ -336,7 +330,7 @@ kiln_status kn_contents_add_pipeline(kn_layer_contents *contents,
                                      const VkComputePipelineCreateInfo *info, kiln_recipe *recipe,
                                      kiln_diag *diag)
 {
-    description to = {recipe, diag, KILN_OK};
+    description to = {recipe, false};
     uint8_t layout[KN_DIGEST_SIZE];
     if (!find_digest(contents, KN_CONTENT_LAYOUT, (uint64_t)info->layout, layout)) {
         return KILN_E_UNSUPPORTED;
@@ -351,5 +345,5 @@ kiln_status kn_contents_add_pipeline(kn_layer_contents *contents,
     for (const VkBaseInStructure *at = info->pNext; at != NULL; at = at->pNext) {
         add_link(&to, at);
     }
-    return to.status;
+    return to.unknown ? KILN_E_UNSUPPORTED : kiln_recipe_status(recipe, diag);
 }

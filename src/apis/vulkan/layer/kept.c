@@ -11,6 +11,7 @@
 #include "base/stages.h"
 #include "base/text.h"
 #include "interpose/session.h"
+#include "key/recipe.h"
 #include "sys/clock.h"
 #include "sys/fork.h"
 #include "sys/fpstate.h"
@@ -91,12 +92,8 @@ static bool open_kept(kn_layer_kept *kept)
         kiln_status status =
             kn_vulkan_recipe(kept->site, KN_STAGE_AT(vulkan_layer_kept), &kept->recipe, NULL);
         if (status == KILN_OK) {
-            status =
-                kiln_recipe_add_text(kept->recipe, "program", kept->name, strlen(kept->name), NULL);
-        }
-        if (status != KILN_OK) {
-            kiln_recipe_destroy(kept->recipe);
-            kept->recipe = NULL;
+            kn_recipe_add_string(kept->recipe, "program", kept->name);
+            status = kn_recipe_end(&kept->recipe, NULL);
         }
     }
     return kept->recipe != NULL;
