@@ -288,6 +288,9 @@ static void hello_close(void *instance)
     free(instance);
 }
 
+/* Nothing is known: a source with an include bypasses the cache. */
+static const kiln_include_rules include_rules = {.complete = false};
+
 static const kiln_compiler_ops compiler_ops = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_compiler_ops),
@@ -299,6 +302,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = hello_ships_header,
     .uncacheable_option = hello_uncacheable_option,
     .compile = hello_compile,
+    .include_rules = &include_rules,
 };
 
 static const kiln_device_ops device_ops = {

@@ -11,9 +11,6 @@ typedef struct op_row {
     uint32_t cap; /* 0: required */
 } op_row;
 
-/* Function pointers are compared as the bytes they are: their types differ. */
-typedef void any_op(void);
-
 #define COMPILER(op, cap)                                                                          \
     {                                                                                              \
         "compiler." #op, offsetof(kiln_compiler_ops, op), cap                                      \
@@ -33,8 +30,7 @@ static const op_row compiler_rows[] = {
     COMPILER(ships_header, 0),
     COMPILER(uncacheable_option, 0),
     COMPILER(compile, 0),
-    COMPILER(option_effects, KILN_CAP_OPTION_EFFECTS),
-    COMPILER(implied_include, KILN_CAP_IMPLIED_INCLUDES),
+    COMPILER(include_rules, 0),
 };
 
 static const op_row device_rows[] = {
@@ -73,12 +69,12 @@ static kiln_status check_ops(const char *backend, const void *table, const op_ro
                              size_t count, uint32_t caps, kiln_diag *diag)
 {
     for (size_t i = 0; i < count; i++) {
-        any_op *op = NULL;
+        uintptr_t op = 0; /* its bytes: the types of the pointers differ */
         if (rows[i].cap != 0 && (caps & rows[i].cap) == 0) {
             continue;
         }
         memcpy(&op, (const char *)table + rows[i].offset, sizeof(op));
-        if (op == NULL) {
+        if (op == 0) {
             return kiln_diag_set(diag, KILN_E_INVALID, "fill it in, or clear the capability bit",
                                  "registering a backend", "%s lacks %s, which %s", backend,
                                  rows[i].name,

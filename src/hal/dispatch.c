@@ -12,7 +12,7 @@ static bool is_direct(const kn_instance *in)
 
 static bool is_direct_fact(const kn_instance *in)
 {
-    return in->invoke == NULL || kn_instance_can(in, KILN_CAP_FACTS_ANY_THREAD);
+    return in->invoke == NULL || in->backend->compiler->include_rules->facts_any_thread;
 }
 
 /* clang-format off */

@@ -410,6 +410,8 @@ static kiln_status check_request(const kn_closure_request *request, kiln_diag *d
     const char *why = NULL;
     if (source == NULL) {
         why = "there is no source";
+    } else if (request->rules == NULL) {
+        why = "there are no include rules";
     } else if (source->length > 0 && source->text == NULL) {
         why = "the source has a length and no text";
     } else if (request->cache != NULL && request->first == NULL) {

@@ -38,6 +38,7 @@
 #include "kiln/cache.h"
 #include "kiln/source.h"
 #include "kiln/status.h"
+#include "kiln/sys/backend.h"
 
 #include "headers/header_list.h"
 #include "headers/header_memo.h"
@@ -57,25 +58,17 @@ typedef struct kn_closure_request {
     /* Where the compiler looks first for "x" written in the source itself: its file's directory, or
      * "." where the compiler searches the current directory. NULL: nowhere. */
     const char *dir;
-    /* "x.h" is not looked for in its includer's directory (an option says so); `directory` is NULL.
-     */
-    bool not_beside;
-    /* The code names files even where no text asks for it (line information); and wherever it names
-     * one, it does so without the include directory that it was found in. */
-    bool names;
-    bool names_relative;
-    bool names_given; /* it names them with the directories that they were given with */
+    /* How the compiler searches. Where the search is complete, an include that is nowhere must be
+     * in a branch not taken if the compile succeeds. Else such an include bypasses the cache,
+     * unless ships_header says that it comes with the toolchain. Outlives the closure. */
+    const kiln_include_rules *rules;
+    uint32_t effects; /* KILN_OPTION_ bits; with KILN_OPTION_NOT_BESIDE `dir` is NULL */
     /* Included as <name> by every compile, though no text says so; one that is nowhere is ignored.
      * Used during kn_closure_find only. */
     const char *const *implied;
     size_t implied_count;
     const char *const *system_dirs; /* searched after the include dirs; all of them, in order */
     size_t system_dir_count;
-    bool dirs_in_order; /* an include dir that is also a system dir is searched where it stands */
-    /* include_dirs and system_dirs are all that the compiler searches: an include that is not
-     * there must be in a branch not taken if the compile succeeds. Else such an include bypasses
-     * the cache, unless ships_header says that it comes with the toolchain. */
-    bool search_path_complete;
     bool (*ships_header)(void *user, const char *name); /* may be NULL */
     void *user;
     kiln_cache *cache; /* where header lists are kept; NULL: none, every file is read every time */

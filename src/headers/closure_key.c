@@ -13,10 +13,16 @@
 
 /* --- names of files in the code --------------------------------------------------------------- */
 
+/* The code names files even where no text asks for it. */
+static bool options_name(const closure *c)
+{
+    return (c->request.effects & (KILN_OPTION_NAMES | KILN_OPTION_NAMES_GIVEN)) != 0;
+}
+
 bool kn_closure_names_matter(const kn_closure *view)
 {
     const closure *c = (const closure *)view;
-    return c->request.names || c->has_names || (c->has_includes && c->list.names_seen);
+    return options_name(c) || c->has_names || (c->has_includes && c->list.names_seen);
 }
 
 bool kn_closure_source_names(const kn_closure *view)
@@ -43,7 +49,7 @@ static void append_dir(const closure *c, size_t index, kn_strbuf *line)
 {
     const kiln_source *source = c->request.source;
     const char *dir = source->include_dirs[index];
-    if (!c->request.names_relative) {
+    if (!c->request.rules->names_relative) {
         kn_strbuf_append_text(line, dir);
         return;
     }
@@ -72,10 +78,11 @@ static void add_dirs(const closure *c, kiln_recipe *recipe, kn_strbuf *line)
 static void add_names(const closure *c, kiln_recipe *recipe)
 {
     const char *name = c->request.source->name;
+    const bool names_given = (c->request.effects & KILN_OPTION_NAMES_GIVEN) != 0;
     kn_strbuf line;
     kn_strbuf_init(&line, 0);
     if (name != NULL) {
-        kn_strbuf_append_text(&line, c->request.names_given ? name : kn_path_name(name));
+        kn_strbuf_append_text(&line, names_given ? name : kn_path_name(name));
     }
     kn_recipe_add_strbuf(recipe, "name", &line);
     for (size_t i = 0; i < c->list.header_count; i++) {
@@ -85,11 +92,11 @@ static void add_names(const closure *c, kiln_recipe *recipe)
                          kn_header_list_name(&c->list, place->name));
         kn_recipe_add_strbuf(recipe, "name.header", &line);
     }
-    if (c->list.header_count > 0 || c->request.names) {
+    if (c->list.header_count > 0 || options_name(c)) {
         add_dirs(c, recipe, &line);
     }
     kn_strbuf_deinit(&line);
-    if (c->request.names && !c->request.names_relative && !c->request.names_given) {
+    if (options_name(c) && !c->request.rules->names_relative && !names_given) {
         char *current = kn_path_resolve(".");
         if (current != NULL) {
             kn_recipe_add_string(recipe, "name.current", current);

@@ -315,7 +315,7 @@ static kiln_status try_all(walk *w, const kn_scan_event *include)
     if (status == KILN_OK && kn_path_is_absolute(include->text.data)) {
         return try_place(w, KN_PLACE_ABSOLUTE, 0, include->text, include);
     }
-    const bool beside = !w->path->request->not_beside || in_memory(w);
+    const bool beside = (w->path->request->effects & KILN_OPTION_NOT_BESIDE) == 0 || in_memory(w);
     if (status == KILN_OK && include->quoted && !include->next && beside) {
         status = try_beside(w, include);
     }
@@ -339,7 +339,7 @@ static kiln_status accept_unfound(walk *w, const kn_scan_event *include)
         w->targets++;
         return KILN_OK;
     }
-    if (include->probe || w->path->request->search_path_complete ||
+    if (include->probe || w->path->request->rules->complete ||
         kn_path_is_absolute(include->text.data)) {
         return KILN_OK;
     }
@@ -398,7 +398,7 @@ static kiln_status visit_computed(void *user, kn_span name, bool quoted)
         .text = name, .quoted = quoted, .next = w->at->next, .probe = w->at->probe};
     kiln_status status = visit_include(w, &include);
     /* Where all that is searched is known, one that is not there is keyed as missing. */
-    w->at->found = w->at->found || w->targets > 0 || w->path->request->search_path_complete;
+    w->at->found = w->at->found || w->targets > 0 || w->path->request->rules->complete;
     return status;
 }
 

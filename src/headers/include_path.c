@@ -22,7 +22,7 @@ static kiln_status find_skipped(kn_include_path *path)
 {
     const kn_closure_request *request = path->request;
     const kiln_source *source = request->source;
-    if (request->dirs_in_order || request->system_dir_count == 0 ||
+    if (request->rules->dirs_in_order || request->system_dir_count == 0 ||
         source->include_dir_count == 0) {
         return KILN_OK;
     }
@@ -86,8 +86,8 @@ void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out)
     const kn_closure_request *request = path->request;
     describe_flag(out, "memory", request->source->header_count > 0);
     describe_flag(out, "folder", request->dir != NULL);
-    describe_flag(out, "beside", !request->not_beside);
-    describe_flag(out, "complete", request->search_path_complete);
+    describe_flag(out, "beside", (request->effects & KILN_OPTION_NOT_BESIDE) == 0);
+    describe_flag(out, "complete", request->rules->complete);
     kn_strbuf_append_text(out, "system:");
     kn_strbuf_append_u64(out, request->system_dir_count);
     kn_strbuf_append_text(out, " dirs:");

@@ -69,12 +69,13 @@ static kiln_status add_headers(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_
                                kiln_diag *diag)
 {
     const kn_rtc_options *options = &key->options;
+    const bool names = options->names || options->whole_name;
     const kn_closure_request request = {
         .source = &key->source,
         .dir = key->dir,
-        .not_beside = options->not_beside,
-        .names = options->names || options->whole_name,
-        .search_path_complete = program->library->kind->is_complete,
+        .rules = program->library->kind->include_rules,
+        .effects =
+            (options->not_beside ? KILN_OPTION_NOT_BESIDE : 0u) | (names ? KILN_OPTION_NAMES : 0u),
         .cache = cache,
         .first = key->recipe,
         .list_vouches = true,
@@ -91,7 +92,7 @@ static kiln_status add_headers(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_
     if (status != KILN_OK) {
         return status;
     }
-    add_name(key, program, options->names || options->whole_name);
+    add_name(key, program, names);
     return kiln_recipe_status(key->recipe, diag);
 }
 

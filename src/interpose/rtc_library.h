@@ -13,6 +13,7 @@
 #include "interpose/rtc_answer.h"
 #include "kiln/cache.h"
 #include "kiln/source.h"
+#include "kiln/sys/backend.h"
 #include "record/request.h"
 #include "sys/thread.h"
 
@@ -88,10 +89,10 @@ struct kn_rtc_kind {
     kiln_language language;
     kn_recorded_frontend frontend;
     const char *record_prefix; /* of a recording's target: "cuda" */
-    bool is_complete;          /* it searches headers in no directory but those it is given */
-    bool recompiles;           /* a program may be compiled again */
-    bool clears;               /* a program that is destroyed leaves NULL in its handle */
-    bool takes_empty;          /* empty texts and names are ordinary */
+    const kiln_include_rules *include_rules;
+    bool recompiles;    /* a program may be compiled again */
+    bool clears;        /* a program that is destroyed leaves NULL in its handle */
+    bool takes_empty;   /* empty texts and names are ordinary */
     bool plain_outputs; /* an empty output is given, and an error repeated, without a compile */
 
     /* KILN_E_UNAVAILABLE where the library's files cannot be read. */

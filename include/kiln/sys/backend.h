@@ -10,8 +10,7 @@
  *  - Every handle is a `void *` that only the backend looks into. Out parameters are filled on
  *    success only; the caller has zeroed them.
  *  - Calls may come from any thread when KILN_CAP_ANY_THREAD is set; otherwise every call for one
- *    instance comes from one and the same thread, which core provides (but see
- *    KILN_CAP_FACTS_ANY_THREAD).
+ *    instance comes from one and the same thread, which core provides (but see facts_any_thread).
  *  - Diags may be NULL. Text that a backend hands over is copied by the helper functions below. */
 #ifndef KILN_SYS_BACKEND_H
 #define KILN_SYS_BACKEND_H
@@ -27,7 +26,7 @@
 
 KILN_BEGIN_DECLS
 
-#define KILN_BACKEND_ABI 1u
+#define KILN_BACKEND_ABI 2u
 
 enum {
     KILN_CAP_ANY_THREAD = 1u << 0, /* calls may come from any thread */
@@ -42,8 +41,6 @@ enum {
     KILN_CAP_BUFFER_OFFSET = 1u << 7,   /* buffer arguments may have an offset */
     KILN_CAP_PARTIAL_GROUPS = 1u << 8,  /* global need not be a multiple of local */
     KILN_CAP_ON_REQUEST = 1u << 9,      /* not listed or chosen unless asked for by name */
-    KILN_CAP_SEARCH_KNOWN = 1u << 10,   /* the request's include dirs and system_include_dir are all
-                                           that the compiler searches */
     KILN_CAP_PRECOMPILE = 1u << 11,     /* uses a compile request's `precompile` */
     KILN_CAP_COOPERATIVE = 1u << 12,    /* launches with `cooperative` */
     KILN_CAP_CLUSTERS = 1u << 13,       /* launches with `cluster` */
@@ -53,22 +50,12 @@ enum {
     KILN_CAP_ASYNC_COPY =
         1u << 20, /* queue_write and queue_read with an event return before the copy is done, and
                      run in parallel with launches of other queues */
-    KILN_CAP_OPTION_EFFECTS = 1u << 17, /* option_effects */
-    KILN_CAP_NAMES_RELATIVE = 1u << 18, /* where code names a file, it names it without its include
-                                           directory */
-    KILN_CAP_IMPLIED_INCLUDES = 1u << 19, /* implied_include */
-    KILN_CAP_NATIVE_MEMORY = 1u << 21,    /* buffer_wrap, buffer_address */
+    KILN_CAP_NATIVE_MEMORY = 1u << 21, /* buffer_wrap, buffer_address */
     KILN_CAP_NATIVE_QUEUE =
         1u << 22, /* queue_wrap, queue_native, queue_mark; with KILN_CAP_QUEUE_WAIT */
     KILN_CAP_NO_DEVICES = 1u << 23,    /* it compiles and lists no device: `device` may be NULL */
     KILN_CAP_COMPILE_APART = 1u << 24, /* with compile_only its driver stays closed */
     KILN_CAP_LENT_ARTIFACT = 1u << 25, /* uses a load request's `stays` */
-    KILN_CAP_DIRS_IN_ORDER = 1u << 26, /* its compiler searches an include dir that is also a
-                                          system_include_dir where it stands, too */
-    /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option,
-     * option_effects and implied_include may come from any thread all the same; they report what is
-     * known and touch no context. */
-    KILN_CAP_FACTS_ANY_THREAD = 1u << 15,
 };
 
 /* --- what core lends a backend ---------------------------------------------------------------- */
@@ -215,6 +202,27 @@ enum {
                                           and not the current directory */
 };
 
+/* How a compiler searches headers, so that core can follow includes without it. All zero is the
+ * safest: an include outside the request's directories bypasses the cache. */
+typedef struct kiln_include_rules {
+    /* The request's include dirs and system_include_dir are all that the compiler searches. */
+    bool complete;
+    /* An include dir that is also a system_include_dir is searched where it stands, too. */
+    bool dirs_in_order;
+    /* Where code names a file, it names it without its include directory. */
+    bool names_relative;
+    /* Without KILN_CAP_ANY_THREAD: stages, identify, system_include_dir, ships_header,
+     * uncacheable_option and the two below may come from any thread all the same; they report what
+     * is known and touch no context. */
+    bool facts_any_thread;
+    /* KILN_OPTION_ bits of a source's options. NULL: always 0. */
+    uint32_t (*option_effects)(void *instance, const kiln_source *source);
+    /* Names that every compile includes as <name> though no text that core sees says so, or NULL at
+     * the end: by the compiler itself, or by a header that it ships. One that is nowhere is not an
+     * error. NULL: none. */
+    const char *(*implied_include)(void *instance, const kiln_target *target, size_t index);
+} kiln_include_rules;
+
 /* Text and target to artifact. */
 typedef struct kiln_compiler_ops {
     uint32_t abi;
@@ -246,12 +254,7 @@ typedef struct kiln_compiler_ops {
     /* Runs a stage. KILN_E_COMPILE with the log in diag when the kernel is at fault. */
     kiln_status (*compile)(void *instance, const kiln_compile_request *request,
                            kiln_artifact *artifact, void **out_live, kiln_diag *diag);
-    /* KILN_CAP_OPTION_EFFECTS: KILN_OPTION_ bits of a source's options. */
-    uint32_t (*option_effects)(void *instance, const kiln_source *source);
-    /* KILN_CAP_IMPLIED_INCLUDES: names that every compile includes as <name> though no text that
-     * core sees says so, or NULL at the end: by the compiler itself, or by a header that it ships.
-     * One that is nowhere is not an error. */
-    const char *(*implied_include)(void *instance, const kiln_target *target, size_t index);
+    const kiln_include_rules *include_rules;
 } kiln_compiler_ops;
 
 /* --- device ----------------------------------------------------------------------------------- */

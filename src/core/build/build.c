@@ -82,10 +82,10 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
     if (status != KILN_OK) {
         return status;
     }
-    build->effects =
-        kn_instance_can(&driver->in, KILN_CAP_OPTION_EFFECTS)
-            ? kn_hal_option_effects(&driver->in, driver->in.handle, &build->source.source)
-            : 0;
+    if (driver->in.backend->compiler->include_rules->option_effects != NULL) {
+        build->effects =
+            kn_hal_option_effects(&driver->in, driver->in.handle, &build->source.source);
+    }
     if ((build->effects & KILN_OPTION_NOT_BESIDE) != 0) {
         kn_source_search_not_beside(&build->source);
     }

@@ -55,6 +55,7 @@ static bool ships_header(void *user, const char *name)
 static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *diag)
 {
     const kn_instance *in = &build->driver->in;
+    const kiln_include_rules *rules = in->backend->compiler->include_rules;
     const char *system_dirs[SYSTEM_DIRS_MAX];
     size_t count = 0;
     while (count < SYSTEM_DIRS_MAX && (system_dirs[count] = kn_hal_system_include_dir(
@@ -63,7 +64,7 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
     }
     const char *implied[IMPLIED_MAX];
     size_t implied_count = 0;
-    while (kn_instance_can(in, KILN_CAP_IMPLIED_INCLUDES) && implied_count < IMPLIED_MAX &&
+    while (rules->implied_include != NULL && implied_count < IMPLIED_MAX &&
            (implied[implied_count] =
                 kn_hal_implied_include(in, in->handle, build->target, implied_count)) != NULL) {
         implied_count++;
@@ -71,16 +72,12 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
     kn_closure_request request = {
         .source = &build->source.searched,
         .dir = build->source.not_beside ? NULL : build->source.dir,
-        .not_beside = build->source.not_beside,
-        .names = (build->effects & (KILN_OPTION_NAMES | KILN_OPTION_NAMES_GIVEN)) != 0,
-        .names_given = (build->effects & KILN_OPTION_NAMES_GIVEN) != 0,
-        .names_relative = kn_instance_can(in, KILN_CAP_NAMES_RELATIVE),
+        .rules = rules,
+        .effects = build->effects,
         .implied = implied,
         .implied_count = implied_count,
         .system_dirs = system_dirs,
         .system_dir_count = count,
-        .dirs_in_order = kn_instance_can(in, KILN_CAP_DIRS_IN_ORDER),
-        .search_path_complete = kn_instance_can(in, KILN_CAP_SEARCH_KNOWN),
         .ships_header = ships_header,
         .user = build,
         .cache = build->cache,

@@ -81,6 +81,11 @@ static kiln_status compile(void *instance, const kiln_compile_request *request,
     return KILN_E_COMPILE;
 }
 
+static kiln_include_rules rules = {
+    .option_effects = option_effects,
+    .implied_include = implied_include,
+};
+
 static const kiln_compiler_ops ops = {
     .stages = stages,
     .identify = identify,
@@ -88,8 +93,7 @@ static const kiln_compiler_ops ops = {
     .ships_header = ships_header,
     .uncacheable_option = uncacheable_option,
     .compile = compile,
-    .option_effects = option_effects,
-    .implied_include = implied_include,
+    .include_rules = &rules,
 };
 
 /* Seven facts and a compile; their answers arrive whichever way they took. */
@@ -130,7 +134,9 @@ static void with_one_all_is_called_there(void **state)
 static void facts_stay_here_where_the_backend_says_so(void **state)
 {
     (void)state;
-    call_all(KILN_CAP_FACTS_ANY_THREAD, invoke);
+    rules.facts_any_thread = true;
+    call_all(0, invoke);
+    rules.facts_any_thread = false;
     assert_int_equal(here, 8);
     assert_int_equal(there, 1); /* the compile */
 }

@@ -48,7 +48,7 @@ static void a_sound_table_is_taken(void **state)
     X(ships_header)                                                                                \
     X(uncacheable_option)                                                                          \
     X(compile)                                                                                     \
-    X(option_effects)
+    X(include_rules)
 #define DEVICE_OPS(X)                                                                              \
     X(device_info)                                                                                 \
     X(device_open)                                                                                 \
@@ -114,10 +114,8 @@ static void optional_operations_need_their_bit_only(void **state)
 {
     (void)state;
     fresh("modest");
-    backend.caps &=
-        ~(uint32_t)(KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_CAPTURE | KILN_CAP_REFLECT |
-                    KILN_CAP_COMPILE_OFFLINE | KILN_CAP_OPTION_EFFECTS);
-    compiler.option_effects = NULL;
+    backend.caps &= ~(uint32_t)(KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_CAPTURE |
+                                KILN_CAP_REFLECT | KILN_CAP_COMPILE_OFFLINE);
     device.queue_fill = NULL;
     device.queue_copy = NULL;
     device.program_grew = NULL;

@@ -68,6 +68,7 @@ int cw_setup(void **state)
     w->source.name = "kernel.c";
     w->request.source = &w->source;
     w->request.dir = w->dir;
+    w->request.rules = &w->rules;
     w->request.list_vouches = true; /* cw_first_recipe() has the text */
     *state = w;
     return 0;

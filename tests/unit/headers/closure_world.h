@@ -18,6 +18,7 @@ typedef struct world {
     char *system[MAX_DIRS];
     kiln_source source;
     kn_closure_request request;
+    kiln_include_rules rules; /* the request's */
     kiln_cache *cache;
     bool names_root; /* the source names the root itself, so the key may */
 } world;

@@ -119,7 +119,7 @@ static void K1_nothing_is_found_beside_where_an_option_says_so(void **state)
     cw_write_text(w, "inc/sub/b.h", "1");
     cw_write_text(w, "inc2/b.h", "1");
     w->request.dir = NULL;
-    w->request.not_beside = true;
+    w->request.effects = KILN_OPTION_NOT_BESIDE;
     const answer before = cw_find_good(w);
     cw_write_text(w, "inc/sub/b.h", "2");
     assert_true(cw_same(before, cw_find_good(w)));
@@ -156,9 +156,9 @@ static void K5_names_count_where_a_text_can_see_them(void **state)
         const answer one = cw_find_good(w);
         w->source.name = "two.c";
         assert_true(cw_same(one, cw_find_good(w)));
-        w->request.names = true; /* line information */
+        w->request.effects = KILN_OPTION_NAMES; /* line information */
         assert_false(cw_same(one, cw_find_good(w)));
-        w->request.names = false;
+        w->request.effects = 0;
     }
 }
 
@@ -285,7 +285,7 @@ static void K1_an_include_dir_keeps_its_place_where_the_compiler_says_so(void **
     cw_add_dir(w, "sys");
     cw_add_dir(w, "inc");
     cw_add_system(w, "sys");
-    w->request.dirs_in_order = true;
+    w->rules.dirs_in_order = true;
     cw_add_cache(w);
     cw_set_source(w, "#include <a.h>\n");
     cw_write_text(w, "sys/a.h", "1");
@@ -446,7 +446,7 @@ static void K1_with_the_whole_path_known_an_absent_header_is_recorded(void **sta
 {
     world *w = *state;
     cw_add_dir(w, "inc");
-    w->request.search_path_complete = true;
+    w->rules.complete = true;
     cw_set_source(w, "#ifdef _WIN32\n#include <windows.h>\n#endif\n");
     answer before = cw_find_good(w);
     assert_int_equal(before.facts.headers, 0);

@@ -145,11 +145,12 @@ static void compare_with(const compiler *with, const char *dir)
     source.language = strcmp(with->language, "c") == 0 ? KILN_LANG_C : KILN_LANG_CUDA;
     source.text = with->text;
     source.length = strlen(with->text);
+    const kiln_include_rules complete = {.complete = true};
     kn_closure_request request = {.source = &source,
                                   .dir = dir,
                                   .system_dirs = dirs,
                                   .system_dir_count = dir_count,
-                                  .search_path_complete = true};
+                                  .rules = &complete};
     kn_include_path path;
     kn_header_list list;
     kn_walk_facts facts;

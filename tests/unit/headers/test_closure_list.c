@@ -139,7 +139,7 @@ static void K1_a_shadowing_file_is_noticed(void **state)
         assert_true(cw_find_good(w).facts.from_list);
     }
     cw_remove_file(w, "inc2/b.h");
-    w->request.search_path_complete = true;
+    w->rules.complete = true;
     assert_false(cw_same(cold, cw_find_good(w)));
 }
 
@@ -189,7 +189,7 @@ static void K1_a_dir_that_appears_is_noticed(void **state)
     from = kt_at(w->root, "inc2/sub/deep");
     to = kt_at(w->root, "inc2/sub/gone");
     assert_int_equal(rename(from, to), 0);
-    w->request.search_path_complete = true;
+    w->rules.complete = true;
     assert_false(cw_same(cold, cw_find_good(w)));
 }
 

@@ -39,7 +39,7 @@ static void make_tree(world *w)
         cw_set_mtime(w, tree[i][0], LONG_AGO);
     }
     w->names_root = true; /* __FILE__ */
-    w->request.search_path_complete = true;
+    w->rules.complete = true;
     struct timespec pause = {2, 100000000}; /* a young ctime is not trusted, and cannot be set */
     (void)nanosleep(&pause, NULL);
 }
@@ -168,9 +168,9 @@ static void a_shape_is_of_one_language_and_search(void **state)
     assert_true(cw_find_good(w).facts.from_walk);
     w->source.language = KILN_LANG_CUDA;
     assert_false(cw_find_good(w).facts.from_walk);
-    w->request.search_path_complete = false;
+    w->rules.complete = false;
     assert_false(cw_find(w).facts.from_walk);
-    w->request.search_path_complete = true;
+    w->rules.complete = true;
     cw_add_dir(w, "inc3");
     assert_false(cw_find_good(w).facts.from_walk);
     const kiln_header memory = {.name = "a.h", .text = "", .length = 0};

@@ -114,7 +114,7 @@ static void K1_a_missing_header_is_in_the_key_as_missing(void **state)
     cw_add_cache(w);
     cw_add_dir(w, "inc");
     cw_add_system(w, "sys");
-    w->request.search_path_complete = true;
+    w->rules.complete = true;
     w->source.language = KILN_LANG_OPENCL_C;
     cw_set_source(w, "#if defined IS_METAL\n#include <metal_stdlib>\n#endif\n#include \"a.h\"\n");
     cw_write_text(w, "src/a.h", "// 1\n");

@@ -298,7 +298,8 @@ static void compare_round(const compiler *with, const char *root, const kn_strbu
     source.option_count = count;
     source.include_dirs = dirs;
     source.include_dir_count = 1;
-    kn_closure_request request = {.source = &source, .dir = root, .search_path_complete = true};
+    const kiln_include_rules complete = {.complete = true};
+    kn_closure_request request = {.source = &source, .dir = root, .rules = &complete};
     kn_include_path path;
     kn_header_list list;
     kn_walk_facts facts;

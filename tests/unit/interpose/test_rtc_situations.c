@@ -127,6 +127,8 @@ static const char *refuse(const kn_rtc_options *options, const kn_rtc_answer *an
     return real.secret ? "it is a secret" : NULL;
 }
 
+static const kiln_include_rules include_rules = {.complete = true};
+
 static const kn_rtc_kind kind = {.what = "nvrtc",
                                  .name = "NVRTC",
                                  .unnamed = "default_program",
@@ -135,7 +137,7 @@ static const kn_rtc_kind kind = {.what = "nvrtc",
                                  .language = KILN_LANG_CUDA,
                                  .frontend = KN_FRONTEND_NVRTC,
                                  .record_prefix = "cuda",
-                                 .is_complete = true,
+                                 .include_rules = &include_rules,
                                  .recompiles = true,
                                  .find_identity = find_identity,
                                  .identity_holds = identity_holds,

@@ -81,9 +81,7 @@ const kiln_backend kn_backend_cpu = {
     .summary = "kernels in C on the host's processor",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY |
             KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_PARTIAL_GROUPS |
-            KILN_CAP_SEARCH_KNOWN | KILN_CAP_QUEUE_WAIT | KILN_CAP_WHOLE_PROGRAMS |
-            KILN_CAP_OPTION_EFFECTS | KILN_CAP_NAMES_RELATIVE | KILN_CAP_IMPLIED_INCLUDES |
-            KILN_CAP_NATIVE_MEMORY,
+            KILN_CAP_QUEUE_WAIT | KILN_CAP_WHOLE_PROGRAMS | KILN_CAP_NATIVE_MEMORY,
     .compiler = &kn_cpu_compiler_ops,
     .device = &kn_cpu_device_ops,
     .open = open_backend,

@@ -136,6 +136,13 @@ static const char *implied_include(void *instance, const kiln_target *target, si
     return index < sizeof(names) / sizeof(names[0]) ? names[index] : NULL;
 }
 
+static const kiln_include_rules include_rules = {
+    .complete = true,
+    .names_relative = true,
+    .option_effects = kn_cpu_flags_effects,
+    .implied_include = implied_include,
+};
+
 const kiln_compiler_ops kn_cpu_compiler_ops = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_compiler_ops),
@@ -148,6 +155,5 @@ const kiln_compiler_ops kn_cpu_compiler_ops = {
     .ships_header = ships_header,
     .uncacheable_option = kn_cpu_flags_uncacheable,
     .compile = kn_cpu_compile,
-    .option_effects = kn_cpu_flags_effects,
-    .implied_include = implied_include,
+    .include_rules = &include_rules,
 };

@@ -2,6 +2,12 @@
  * present where libcuda is. */
 #include "apis/cuda/backend/instance.h"
 
+static const kiln_include_rules include_rules = {
+    .complete = true,
+    .dirs_in_order = true,
+    .option_effects = kn_cuda_option_effects,
+};
+
 static const kiln_compiler_ops compiler_ops = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_compiler_ops),
@@ -14,7 +20,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = kn_cuda_ships_header,
     .uncacheable_option = kn_cuda_uncacheable_option,
     .compile = kn_cuda_compile,
-    .option_effects = kn_cuda_option_effects,
+    .include_rules = &include_rules,
 };
 
 static const kiln_device_ops device_ops = {
@@ -50,10 +56,9 @@ const kiln_backend kn_backend_cuda = {
     .summary = "NVIDIA GPUs through NVRTC and the CUDA driver",
     .caps = KILN_CAP_LENT_ARTIFACT | KILN_CAP_ANY_THREAD | KILN_CAP_QUEUE_WAIT |
             KILN_CAP_ASYNC_COPY | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY |
-            KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN |
-            KILN_CAP_PRECOMPILE | KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS |
-            KILN_CAP_OPTION_EFFECTS | KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE |
-            KILN_CAP_COMPILE_APART | KILN_CAP_DIRS_IN_ORDER,
+            KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_PRECOMPILE | KILN_CAP_COOPERATIVE |
+            KILN_CAP_CLUSTERS | KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE |
+            KILN_CAP_COMPILE_APART,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_cuda_open,

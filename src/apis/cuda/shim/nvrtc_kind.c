@@ -140,6 +140,8 @@ static const char *find_nvrtc_uncached(const kn_rtc_calls *real)
     return real->version(&major, &minor) == 0 ? kn_nvrtc_options_uncached(major, minor) : NULL;
 }
 
+static const kiln_include_rules include_rules = {.complete = true};
+
 const kn_rtc_kind kn_nvrtc_kind = {
     .what = "nvrtc",
     .name = "NVRTC",
@@ -149,7 +151,7 @@ const kn_rtc_kind kn_nvrtc_kind = {
     .language = KILN_LANG_CUDA,
     .frontend = KN_FRONTEND_NVRTC,
     .record_prefix = "cuda",
-    .is_complete = true,
+    .include_rules = &include_rules,
     .recompiles = true,
     .clears = true,
     .takes_empty = true,

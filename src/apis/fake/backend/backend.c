@@ -1,6 +1,11 @@
 /* The tables of the fake backend. Each operation is in the file that its subject names. */
 #include "apis/fake/backend/fake.h"
 
+static const kiln_include_rules include_rules = {
+    .complete = true,
+    .option_effects = kn_fake_option_effects,
+};
+
 static const kiln_compiler_ops compiler_ops = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_compiler_ops),
@@ -13,7 +18,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = kn_fake_ships_header,
     .uncacheable_option = kn_fake_uncacheable_option,
     .compile = kn_fake_compile,
-    .option_effects = kn_fake_option_effects,
+    .include_rules = &include_rules,
 };
 
 static const kiln_device_ops device_ops = {
@@ -61,9 +66,8 @@ const kiln_backend kn_backend_fake = {
     .summary = "no hardware: the reference backend, with scripted faults",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_CAPTURE | KILN_CAP_FILL |
             KILN_CAP_COPY | KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET |
-            KILN_CAP_ON_REQUEST | KILN_CAP_SEARCH_KNOWN | KILN_CAP_QUEUE_WAIT |
-            KILN_CAP_ASYNC_COPY | KILN_CAP_OPTION_EFFECTS | KILN_CAP_NATIVE_MEMORY |
-            KILN_CAP_NATIVE_QUEUE,
+            KILN_CAP_ON_REQUEST | KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY |
+            KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_fake_open,

@@ -14,7 +14,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = kn_hip_ships_header,
     .uncacheable_option = kn_hip_uncacheable_option,
     .compile = kn_hip_compile,
-    .option_effects = kn_hip_option_effects,
+    .include_rules = &kn_hip_include_rules,
 };
 
 static const kiln_device_ops device_ops = {
@@ -46,9 +46,8 @@ const kiln_backend kn_backend_hip = {
     .summary = "AMD GPUs through hipRTC and HIP (launches never tried on hardware)",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY |
             KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_REFLECT |
-            KILN_CAP_BUFFER_OFFSET | KILN_CAP_COOPERATIVE | KILN_CAP_OPTION_EFFECTS |
-            KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE | KILN_CAP_COMPILE_APART |
-            KILN_CAP_ON_REQUEST,
+            KILN_CAP_BUFFER_OFFSET | KILN_CAP_COOPERATIVE | KILN_CAP_NATIVE_MEMORY |
+            KILN_CAP_NATIVE_QUEUE | KILN_CAP_COMPILE_APART | KILN_CAP_ON_REQUEST,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_hip_open,

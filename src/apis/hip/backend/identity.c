@@ -90,3 +90,7 @@ uint32_t kn_hip_option_effects(void *instance, const kiln_source *source)
     read_options(source, &facts);
     return facts.names ? KILN_OPTION_NAMES : 0u;
 }
+
+const kiln_include_rules kn_hip_include_rules = {
+    .option_effects = kn_hip_option_effects,
+};

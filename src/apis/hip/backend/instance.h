@@ -188,6 +188,7 @@ const char *kn_hip_system_include_dir(void *instance, const kiln_target *target,
 bool kn_hip_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_hip_uncacheable_option(void *instance, const kiln_source *source);
 uint32_t kn_hip_option_effects(void *instance, const kiln_source *source);
+extern const kiln_include_rules kn_hip_include_rules;
 
 /* compile.c */
 /* The fact that keeps the lowered name of an entry, by its place. */

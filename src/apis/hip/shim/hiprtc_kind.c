@@ -216,6 +216,7 @@ const kn_rtc_kind kn_hiprtc_kind = {
     .language = KILN_LANG_HIP,
     .frontend = KN_FRONTEND_HIPRTC,
     .record_prefix = "hip",
+    .include_rules = &kn_hip_include_rules,
     .plain_outputs = true,
     .find_identity = find_hiprtc_identity,
     .identity_holds = hiprtc_identity_holds,

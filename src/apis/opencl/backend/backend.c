@@ -13,7 +13,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = kn_opencl_ships_header,
     .uncacheable_option = kn_opencl_uncacheable_option,
     .compile = kn_opencl_compile,
-    .option_effects = kn_opencl_option_effects,
+    .include_rules = &kn_opencl_include_rules,
 };
 
 static const kiln_device_ops device_ops = {
@@ -68,8 +68,7 @@ const kiln_backend kn_backend_opencl = {
     .summary = "OpenCL 1.2 and later, any vendor",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_CAPTURE | KILN_CAP_FILL | KILN_CAP_COPY |
             KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET |
-            KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY | KILN_CAP_WHOLE_PROGRAMS |
-            KILN_CAP_SEARCH_KNOWN | KILN_CAP_OPTION_EFFECTS,
+            KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY | KILN_CAP_WHOLE_PROGRAMS,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_opencl_open,

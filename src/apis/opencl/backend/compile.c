@@ -108,6 +108,11 @@ uint32_t kn_opencl_option_effects(void *instance, const kiln_source *source)
     return 0;
 }
 
+const kiln_include_rules kn_opencl_include_rules = {
+    .complete = true,
+    .option_effects = kn_opencl_option_effects,
+};
+
 typedef struct build {
     const kn_opencl *cl;
     const kn_opencl_unit *unit;

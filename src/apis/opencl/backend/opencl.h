@@ -205,6 +205,7 @@ const char *kn_opencl_system_include_dir(void *instance, const kiln_target *targ
 bool kn_opencl_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *source);
 uint32_t kn_opencl_option_effects(void *instance, const kiln_source *source);
+extern const kiln_include_rules kn_opencl_include_rules;
 kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *request,
                               kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 

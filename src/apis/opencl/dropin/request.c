@@ -235,9 +235,9 @@ static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *p
     kn_closure_request closure = {
         .source = &part->sources[reading],
         .dir = dir,
+        .rules = &kn_opencl_include_rules,
         .system_dirs = system_dirs,
         .system_dir_count = count,
-        .search_path_complete = true,
         .ships_header = ships_header,
         .cache = request->cache,
         .first = request->recipe,

@@ -1,6 +1,11 @@
 /* The opengl backend's tables. */
 #include "apis/opengl/backend/opengl.h"
 
+static const kiln_include_rules include_rules = {
+    .complete = true,
+    .facts_any_thread = true,
+};
+
 static const kiln_compiler_ops compiler_ops = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_compiler_ops),
@@ -13,6 +18,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = kn_gl_ships_header,
     .uncacheable_option = kn_gl_uncacheable_option,
     .compile = kn_gl_compile,
+    .include_rules = &include_rules,
 };
 
 static const kiln_device_ops device_ops = {
@@ -70,8 +76,7 @@ const kiln_backend kn_backend_opengl = {
     .name = "opengl",
     .summary = "OpenGL 4.3 and later through EGL, no display needed",
     .caps = KILN_CAP_CAPTURE | KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_REFLECT |
-            KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN |
-            KILN_CAP_FACTS_ANY_THREAD | KILN_CAP_WHOLE_PROGRAMS,
+            KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET | KILN_CAP_WHOLE_PROGRAMS,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_gl_open,

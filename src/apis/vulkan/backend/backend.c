@@ -1,6 +1,11 @@
 /* The vulkan backend's tables. */
 #include "apis/vulkan/backend/instance.h"
 
+static const kiln_include_rules include_rules = {
+    .complete = true,
+    .option_effects = kn_vk_option_effects,
+};
+
 static const kiln_compiler_ops compiler_ops = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_compiler_ops),
@@ -13,7 +18,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = kn_vk_ships_header,
     .uncacheable_option = kn_vk_uncacheable_option,
     .compile = kn_vk_compile,
-    .option_effects = kn_vk_option_effects,
+    .include_rules = &include_rules,
 };
 
 static const kiln_device_ops device_ops = {
@@ -81,7 +86,7 @@ const kiln_backend kn_backend_vulkan = {
     .summary = "Vulkan 1.1 and later; GLSL through shaderc",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_CAPTURE | KILN_CAP_FILL |
             KILN_CAP_COPY | KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET |
-            KILN_CAP_SEARCH_KNOWN | KILN_CAP_WHOLE_PROGRAMS | KILN_CAP_OPTION_EFFECTS,
+            KILN_CAP_WHOLE_PROGRAMS,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_vk_open,
