@@ -13,9 +13,12 @@
 #define BLOCK_SIZE ((VkDeviceSize)64 << 20)
 #define MOST_BYTES ((VkDeviceSize)1 << 48) /* of one buffer: what rounds up cannot overflow */
 
-typedef struct range {
+/* A part of a block, in use or free; two free ones are never adjacent. */
+typedef struct piece {
+    struct piece *next;
     VkDeviceSize offset, size;
-} range;
+    bool taken;
+} piece;
 
 typedef struct kn_vk_block {
     struct kn_vk_block *next;
@@ -24,9 +27,7 @@ typedef struct kn_vk_block {
     uint32_t type;
     bool shared; /* stays for the next buffers when it is empty */
     char *mapped;
-    range *free_ranges; /* sorted by offset, never adjacent */
-    size_t free_count, free_capacity;
-    size_t taken; /* pieces that are in use: they keep at most one more free range apart */
+    piece *pieces; /* all of it, by offset */
 } kn_vk_block;
 
 struct kn_vk_pool {
@@ -76,7 +77,11 @@ static void destroy_block(kn_vk_pool *pool, kn_vk_block *block)
         pool->fn->vkUnmapMemory(pool->device, block->handle);
     }
     pool->fn->vkFreeMemory(pool->device, block->handle, NULL);
-    free(block->free_ranges);
+    while (block->pieces != NULL) {
+        piece *first = block->pieces;
+        block->pieces = first->next;
+        free(first);
+    }
     free(block);
 }
 
@@ -110,25 +115,23 @@ static kiln_status create_block(kn_vk_pool *pool, uint32_t type, VkDeviceSize si
                                 kn_vk_block **out_block, kiln_diag *diag)
 {
     kn_vk_block *block = (kn_vk_block *)calloc(1, sizeof(*block));
-    range *ranges = (range *)malloc(8 * sizeof(range));
-    if (block == NULL || ranges == NULL) {
-        free(ranges);
+    piece *whole = (piece *)calloc(1, sizeof(*whole));
+    if (block == NULL || whole == NULL) {
+        free(whole);
         free(block);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "device memory", "out of host memory");
+        return kn_no_memory(diag, "device memory");
     }
     const VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, NULL, size, type};
     VkResult result = pool->fn->vkAllocateMemory(pool->device, &info, NULL, &block->handle);
     if (result != VK_SUCCESS) {
-        free(ranges);
+        free(whole);
         free(block);
         return kn_vk_fail(result, "vkAllocateMemory", diag);
     }
     block->size = size;
     block->type = type;
-    block->free_ranges = ranges;
-    block->free_capacity = 8;
-    block->free_count = 1;
-    ranges[0] = (range){0, size};
+    block->pieces = whole;
+    whole->size = size;
     const bool visible = (pool->properties.memoryTypes[type].propertyFlags &
                           VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0;
     void *mapped = NULL;
@@ -142,80 +145,68 @@ static kiln_status create_block(kn_vk_pool *pool, uint32_t type, VkDeviceSize si
     return KILN_OK;
 }
 
-/* Room for the free ranges that one more piece in use can keep apart. */
-static bool reserve_ranges(kn_vk_block *block)
+static void join_next(piece *p)
 {
-    const size_t needed = block->taken + 2;
-    if (needed <= block->free_capacity) {
-        return true;
+    piece *next = p->next;
+    if (!p->taken && next != NULL && !next->taken) {
+        p->size += next->size;
+        p->next = next->next;
+        free(next);
     }
-    range *grown = (range *)realloc(block->free_ranges, 2 * needed * sizeof(range));
-    if (grown == NULL) {
-        return false;
+}
+
+/* Makes the first `size` bytes of a free piece one of its own. */
+static bool split_piece(piece *p, VkDeviceSize size)
+{
+    if (p->size > size) {
+        piece *rest = (piece *)malloc(sizeof(*rest));
+        if (rest == NULL) {
+            return false;
+        }
+        *rest = (piece){p->next, p->offset + size, p->size - size, false};
+        p->next = rest;
+        p->size = size;
     }
-    block->free_ranges = grown;
-    block->free_capacity = 2 * needed;
     return true;
 }
 
-/* Cuts `size` bytes at `alignment` out of a free range. There is room for all free ranges that may
- * come of it, so that giving the bytes back cannot fail. */
-static bool cut_range(kn_vk_block *block, VkDeviceSize size, VkDeviceSize alignment,
+/* Cuts `size` bytes at `alignment` out of a free piece; giving them back cannot fail. */
+static bool cut_piece(kn_vk_block *block, VkDeviceSize size, VkDeviceSize alignment,
                       VkDeviceSize *out_offset)
 {
-    if (!reserve_ranges(block)) {
-        return false;
-    }
-    for (size_t i = 0; i < block->free_count; i++) {
-        range *r = &block->free_ranges[i];
-        const VkDeviceSize start = (r->offset + alignment - 1) / alignment * alignment;
-        const VkDeviceSize end = r->offset + r->size;
-        if (start >= end || end - start < size) {
+    for (piece *p = block->pieces; p != NULL; p = p->next) {
+        const VkDeviceSize start = (p->offset + alignment - 1) / alignment * alignment;
+        const VkDeviceSize gap = start - p->offset;
+        if (p->taken || gap >= p->size || p->size - gap < size) {
             continue;
         }
-        const range after = {start + size, end - start - size};
-        r->size = start - r->offset;
-        if (after.size > 0 && r->size > 0) {
-            memmove(r + 2, r + 1, (block->free_count - i - 1) * sizeof(range));
-            r[1] = after;
-            block->free_count++;
-        } else if (after.size > 0) {
-            *r = after;
-        } else if (r->size == 0) {
-            memmove(r, r + 1, (block->free_count - i - 1) * sizeof(range));
-            block->free_count--;
+        if (gap > 0 && !split_piece(p, gap)) {
+            return false;
         }
+        piece *fit = gap > 0 ? p->next : p;
+        if (!split_piece(fit, size)) {
+            join_next(p);
+            return false;
+        }
+        fit->taken = true;
         *out_offset = start;
-        block->taken++;
         return true;
     }
     return false;
 }
 
-static void give_back(kn_vk_block *block, VkDeviceSize offset, VkDeviceSize size)
+static void give_back(kn_vk_block *block, VkDeviceSize offset)
 {
-    range *ranges = block->free_ranges;
-    size_t i = 0;
-    while (i < block->free_count && ranges[i].offset < offset) {
-        i++;
+    piece *before = NULL, *p = block->pieces;
+    while (p->offset != offset) {
+        before = p;
+        p = p->next;
     }
-    const bool joins_before = i > 0 && ranges[i - 1].offset + ranges[i - 1].size == offset;
-    const bool joins_after = i < block->free_count && offset + size == ranges[i].offset;
-    if (joins_before && joins_after) {
-        ranges[i - 1].size += size + ranges[i].size;
-        memmove(ranges + i, ranges + i + 1, (block->free_count - i - 1) * sizeof(range));
-        block->free_count--;
-    } else if (joins_before) {
-        ranges[i - 1].size += size;
-    } else if (joins_after) {
-        ranges[i].offset = offset;
-        ranges[i].size += size;
-    } else {
-        memmove(ranges + i + 1, ranges + i, (block->free_count - i) * sizeof(range));
-        ranges[i] = (range){offset, size};
-        block->free_count++;
+    p->taken = false;
+    join_next(p);
+    if (before != NULL) {
+        join_next(before);
     }
-    block->taken--;
 }
 
 static VkDeviceSize next_block_size(const kn_vk_pool *pool, uint32_t type, VkDeviceSize size)
@@ -239,7 +230,7 @@ static kiln_status get_locked(kn_vk_pool *pool, uint32_t type, VkDeviceSize size
     kn_vk_block *block = NULL;
     if (size <= BLOCK_SIZE / 2) {
         for (block = pool->blocks; block != NULL; block = block->next) {
-            if (block->type == type && cut_range(block, size, alignment, &offset)) {
+            if (block->type == type && cut_piece(block, size, alignment, &offset)) {
                 break;
             }
         }
@@ -255,8 +246,8 @@ static kiln_status get_locked(kn_vk_pool *pool, uint32_t type, VkDeviceSize size
             return status;
         }
         block->shared = shared && block->size == block_size;
-        if (!cut_range(block, size, 1, &offset)) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "device memory", "out of host memory");
+        if (!cut_piece(block, size, 1, &offset)) {
+            return kn_no_memory(diag, "device memory");
         }
     }
     memory->block = block;
@@ -304,9 +295,9 @@ void kn_vk_pool_put(kn_vk_pool *pool, kn_vk_memory *memory)
     }
     kn_mutex_lock(&pool->lock);
     kn_vk_block *block = memory->block;
-    give_back(block, memory->offset, memory->size);
+    give_back(block, memory->offset);
     /* A block of its own goes back at once; shared blocks stay for the next buffers. */
-    if (block->free_count == 1 && block->free_ranges[0].size == block->size && !block->shared) {
+    if (!block->shared && !block->pieces->taken && block->pieces->next == NULL) {
         kn_vk_block **link = &pool->blocks;
         while (*link != block) {
             link = &(*link)->next;
