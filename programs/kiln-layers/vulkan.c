@@ -21,9 +21,13 @@
 #define NAME_SIZE 128
 
 /* All handles of an instance, and all of a device, begin with one pointer of the loader's. */
-typedef struct layer_instance {
-    struct layer_instance *next;
+typedef struct layer_entry {
+    struct layer_entry *next;
     const void *key;
+} layer_entry;
+
+typedef struct layer_instance {
+    layer_entry entry; /* first */
     VkInstance handle;
     PFN_vkGetInstanceProcAddr below;
     PFN_vkDestroyInstance destroy;
@@ -42,8 +46,7 @@ typedef struct layer_calls {
 } layer_calls;
 
 typedef struct layer_device {
-    struct layer_device *next;
-    const void *key;
+    layer_entry entry;            /* first */
     kn_vk_layer_device_info info; /* what the core gets */
     char application[NAME_SIZE], engine[NAME_SIZE];
     PFN_vkDestroyDevice destroy;
@@ -55,8 +58,7 @@ typedef struct layer_device {
 
 static struct {
     pthread_mutex_t mutex; /* guards the lists; links apart, it does not guard what is in them */
-    layer_instance *instances;
-    layer_device *devices;
+    layer_entry *instances, *devices;
     pthread_once_t opened;
     const kn_vk_layer *core; /* NULL: not available; set once */
 } layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_ONCE_INIT};
@@ -95,73 +97,42 @@ static const void *key_of(const void *handle)
     return key;
 }
 
-static const layer_instance *find_instance(const void *handle)
+static void add_entry(layer_entry **list, layer_entry *added, const void *handle)
 {
-    const void *key = key_of(handle);
+    added->key = key_of(handle);
     (void)pthread_mutex_lock(&layer.mutex);
-    const layer_instance *at = layer.instances;
-    while (at != NULL && at->key != key) {
-        at = at->next;
-    }
+    added->next = *list;
+    *list = added;
     (void)pthread_mutex_unlock(&layer.mutex);
-    return at;
 }
 
-static layer_device *find_device(VkDevice handle)
+/* What a handle belongs to, or NULL; `takes`: it is removed. */
+static void *find_entry(layer_entry **list, const void *handle, bool takes)
 {
     const void *key = key_of(handle);
     (void)pthread_mutex_lock(&layer.mutex);
-    layer_device *at = layer.devices;
-    while (at != NULL && at->key != key) {
-        at = at->next;
+    layer_entry **at = list;
+    while (*at != NULL && (*at)->key != key) {
+        at = &(*at)->next;
+    }
+    layer_entry *found = *at;
+    if (takes && found != NULL) {
+        *at = found->next;
     }
     (void)pthread_mutex_unlock(&layer.mutex);
-    return at;
-}
-
-static layer_instance *take_instance(VkInstance handle)
-{
-    layer_instance *taken = NULL;
-    const void *key = key_of(handle);
-    (void)pthread_mutex_lock(&layer.mutex);
-    for (layer_instance **at = &layer.instances; *at != NULL; at = &(*at)->next) {
-        if ((*at)->key == key) {
-            taken = *at;
-            *at = taken->next;
-            break;
-        }
-    }
-    (void)pthread_mutex_unlock(&layer.mutex);
-    return taken;
-}
-
-static layer_device *take_device(VkDevice handle)
-{
-    layer_device *taken = NULL;
-    const void *key = key_of(handle);
-    (void)pthread_mutex_lock(&layer.mutex);
-    for (layer_device **at = &layer.devices; *at != NULL; at = &(*at)->next) {
-        if ((*at)->key == key) {
-            taken = *at;
-            *at = taken->next;
-            break;
-        }
-    }
-    (void)pthread_mutex_unlock(&layer.mutex);
-    return taken;
+    return found;
 }
 
 /* --- instances -------------------------------------------------------------------------------- */
 
-/* The loader's link for this layer in a chain of pNext, or NULL. */
-static VkLayerInstanceCreateInfo *find_instance_link(const VkInstanceCreateInfo *info)
+/* The loader's link for this layer in a chain of pNext, or NULL: the interface has it moved on. The
+ * structs for instances and devices begin alike. */
+static void *find_link(const void *chain, VkStructureType type)
 {
-    const VkBaseInStructure *at = (const void *)info->pNext;
-    for (; at != NULL; at = at->pNext) {
-        const VkLayerInstanceCreateInfo *link = (const void *)at;
-        if (at->sType == VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO &&
-            link->function == VK_LAYER_LINK_INFO) {
-            return (VkLayerInstanceCreateInfo *)(uintptr_t)link; /* the interface has it moved on */
+    for (const VkBaseInStructure *at = chain; at != NULL; at = at->pNext) {
+        if (at->sType == type &&
+            ((const VkLayerDeviceCreateInfo *)(const void *)at)->function == VK_LAYER_LINK_INFO) {
+            return (void *)(uintptr_t)at;
         }
     }
     return NULL;
@@ -175,7 +146,6 @@ static void copy_name(char to[NAME_SIZE], const char *text)
 /* While the instance is made: later the loader's answers lead to the top of all layers. */
 static void bind_instance(layer_instance *made, VkInstance handle)
 {
-    made->key = key_of(handle);
     made->handle = handle;
 #define BIND(field, name) made->field = (PFN_##name)made->below(handle, #name)
     BIND(destroy, vkDestroyInstance);
@@ -189,7 +159,8 @@ static VkResult VKAPI_CALL layer_vkCreateInstance(const VkInstanceCreateInfo *in
                                                   const VkAllocationCallbacks *allocator,
                                                   VkInstance *out)
 {
-    VkLayerInstanceCreateInfo *link = find_instance_link(info);
+    VkLayerInstanceCreateInfo *link =
+        find_link(info->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
     layer_instance *made = calloc(1, sizeof(*made));
     if (link == NULL || made == NULL) {
         free(made);
@@ -211,17 +182,15 @@ static VkResult VKAPI_CALL layer_vkCreateInstance(const VkInstanceCreateInfo *in
         program != NULL && program->apiVersion != 0 ? program->apiVersion : VK_API_VERSION_1_0;
     copy_name(made->application, program != NULL ? program->pApplicationName : NULL);
     copy_name(made->engine, program != NULL ? program->pEngineName : NULL);
-    (void)pthread_mutex_lock(&layer.mutex);
-    made->next = layer.instances;
-    layer.instances = made;
-    (void)pthread_mutex_unlock(&layer.mutex);
+    add_entry(&layer.instances, &made->entry, *out);
     return VK_SUCCESS;
 }
 
 static void VKAPI_CALL layer_vkDestroyInstance(VkInstance instance,
                                                const VkAllocationCallbacks *allocator)
 {
-    layer_instance *known = instance != VK_NULL_HANDLE ? take_instance(instance) : NULL;
+    layer_instance *known =
+        instance != VK_NULL_HANDLE ? find_entry(&layer.instances, instance, true) : NULL;
     if (known != NULL) {
         known->destroy(instance, allocator);
         free(known);
@@ -229,19 +198,6 @@ static void VKAPI_CALL layer_vkDestroyInstance(VkInstance instance,
 }
 
 /* --- devices ---------------------------------------------------------------------------------- */
-
-static VkLayerDeviceCreateInfo *find_device_link(const VkDeviceCreateInfo *info)
-{
-    const VkBaseInStructure *at = (const void *)info->pNext;
-    for (; at != NULL; at = at->pNext) {
-        const VkLayerDeviceCreateInfo *link = (const void *)at;
-        if (at->sType == VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO &&
-            link->function == VK_LAYER_LINK_INFO) {
-            return (VkLayerDeviceCreateInfo *)(uintptr_t)link;
-        }
-    }
-    return NULL;
-}
 
 /* A program that keeps the binaries of its pipelines itself may give the driver no VkPipelineCache
  * with them. */
@@ -285,7 +241,7 @@ static void open_core_device(layer_device *device)
 /* The functions of a device, of a core that is opened for it now at the latest. */
 static const layer_calls *use_device(VkDevice handle)
 {
-    layer_device *device = find_device(handle);
+    layer_device *device = find_entry(&layer.devices, handle, false);
     if (!atomic_load_explicit(&device->opened, memory_order_acquire)) {
         (void)pthread_mutex_lock(&device->opening);
         if (!atomic_load_explicit(&device->opened, memory_order_relaxed)) {
@@ -301,7 +257,6 @@ static const layer_calls *use_device(VkDevice handle)
 static void describe_device(layer_device *made, const layer_instance *instance,
                             const VkDeviceCreateInfo *info)
 {
-    made->key = key_of(made->info.device);
     made->destroy =
         (PFN_vkDestroyDevice)made->info.device_proc(made->info.device, "vkDestroyDevice");
     made->info.properties = instance->properties;
@@ -319,8 +274,9 @@ static VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physical,
                                                 const VkAllocationCallbacks *allocator,
                                                 VkDevice *out)
 {
-    const layer_instance *instance = find_instance(physical);
-    VkLayerDeviceCreateInfo *link = find_device_link(info);
+    const layer_instance *instance = find_entry(&layer.instances, physical, false);
+    VkLayerDeviceCreateInfo *link =
+        find_link(info->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
     layer_device *made = calloc(1, sizeof(*made));
     if (instance == NULL || link == NULL || made == NULL) {
         free(made);
@@ -339,17 +295,15 @@ static VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physical,
     made->info.physical = physical;
     made->info.device = *out;
     describe_device(made, instance, info);
-    (void)pthread_mutex_lock(&layer.mutex);
-    made->next = layer.devices;
-    layer.devices = made;
-    (void)pthread_mutex_unlock(&layer.mutex);
+    add_entry(&layer.devices, &made->entry, *out);
     return VK_SUCCESS;
 }
 
 static void VKAPI_CALL layer_vkDestroyDevice(VkDevice device,
                                              const VkAllocationCallbacks *allocator)
 {
-    layer_device *known = device != VK_NULL_HANDLE ? take_device(device) : NULL;
+    layer_device *known =
+        device != VK_NULL_HANDLE ? find_entry(&layer.devices, device, true) : NULL;
     if (known != NULL) {
         if (known->has_core) {
             layer.core->close_device(device);
@@ -418,7 +372,7 @@ static PFN_vkVoidFunction find_any_device_call(const char *name)
 
 static PFN_vkVoidFunction VKAPI_CALL layer_vkGetDeviceProcAddr(VkDevice device, const char *name)
 {
-    const layer_device *known = find_device(device);
+    const layer_device *known = find_entry(&layer.devices, device, false);
     PFN_vkVoidFunction own = find_device_call(name);
     if (known == NULL || own != NULL) {
         return own;
@@ -439,7 +393,8 @@ static PFN_vkVoidFunction VKAPI_CALL layer_vkGetInstanceProcAddr(VkInstance inst
     if (own == NULL) {
         own = find_device_call(name);
     }
-    const layer_instance *known = instance != VK_NULL_HANDLE ? find_instance(instance) : NULL;
+    const layer_instance *known =
+        instance != VK_NULL_HANDLE ? find_entry(&layer.instances, instance, false) : NULL;
     if (own != NULL || known == NULL) {
         return own;
     }

@@ -24,32 +24,25 @@ static const void *key_of(VkDevice handle)
     return key;
 }
 
-kn_layer_device *kn_layer_device_of(VkDevice handle)
+static kn_layer_device *find_device(VkDevice handle, bool takes)
 {
     const void *key = key_of(handle);
     kn_mutex_lock(&devices.mutex);
-    kn_layer_device *device = devices.first;
-    while (device != NULL && device->key != key) {
-        device = device->next;
+    kn_layer_device **at = &devices.first;
+    while (*at != NULL && (*at)->key != key) {
+        at = &(*at)->next;
+    }
+    kn_layer_device *found = *at;
+    if (takes && found != NULL) {
+        *at = found->next;
     }
     kn_mutex_unlock(&devices.mutex);
-    return device;
+    return found;
 }
 
-static kn_layer_device *take_device(VkDevice handle)
+kn_layer_device *kn_layer_device_of(VkDevice handle)
 {
-    const void *key = key_of(handle);
-    kn_layer_device *device = NULL;
-    kn_mutex_lock(&devices.mutex);
-    for (kn_layer_device **at = &devices.first; *at != NULL; at = &(*at)->next) {
-        if ((*at)->key == key) {
-            device = *at;
-            *at = device->next;
-            break;
-        }
-    }
-    kn_mutex_unlock(&devices.mutex);
-    return device;
+    return find_device(handle, false);
 }
 
 /* What a driver is, as far as the instance can ask it. */
@@ -114,7 +107,7 @@ static bool open_device(const kn_vk_layer_device_info *info)
 static void close_device(VkDevice handle)
 {
     KN_UNCANCELLED;
-    kn_layer_device *device = take_device(handle);
+    kn_layer_device *device = find_device(handle, true);
     if (device != NULL) {
         kn_layer_kept_destroy(device->kept);
         kn_contents_deinit(&device->contents);
@@ -235,40 +228,30 @@ static VkResult VKAPI_CALL call_vkCreateComputePipelines(VkDevice handle, VkPipe
                                                    count, infos, allocator, out);
 }
 
-static VkResult VKAPI_CALL call_vkCreateGraphicsPipelines(VkDevice handle, VkPipelineCache cache,
-                                                          uint32_t count,
-                                                          const VkGraphicsPipelineCreateInfo *infos,
-                                                          const VkAllocationCallbacks *allocator,
-                                                          VkPipeline *out)
-{
-    KN_UNCANCELLED;
-    kn_layer_device *device = kn_layer_device_of(handle);
-    return device->driver.vkCreateGraphicsPipelines(handle, choose_cache(device, cache, count),
-                                                    count, infos, allocator, out);
-}
-
 /* With a deferred operation the cache is in use after this call, but not after the device. */
-static VkResult VKAPI_CALL call_vkCreateRayTracingPipelinesKHR(
-    VkDevice handle, VkDeferredOperationKHR operation, VkPipelineCache cache, uint32_t count,
-    const VkRayTracingPipelineCreateInfoKHR *infos, const VkAllocationCallbacks *allocator,
-    VkPipeline *out)
-{
-    KN_UNCANCELLED;
-    kn_layer_device *device = kn_layer_device_of(handle);
-    return device->driver.vkCreateRayTracingPipelinesKHR(
-        handle, operation, choose_cache(device, cache, count), count, infos, allocator, out);
-}
-
-static VkResult VKAPI_CALL
-call_vkCreateRayTracingPipelinesNV(VkDevice handle, VkPipelineCache cache, uint32_t count,
-                                   const VkRayTracingPipelineCreateInfoNV *infos,
-                                   const VkAllocationCallbacks *allocator, VkPipeline *out)
-{
-    KN_UNCANCELLED;
-    kn_layer_device *device = kn_layer_device_of(handle);
-    return device->driver.vkCreateRayTracingPipelinesNV(handle, choose_cache(device, cache, count),
-                                                        count, infos, allocator, out);
-}
+#define PIPELINES(name, parameters, arguments)                                                     \
+    static VkResult VKAPI_CALL call_##name parameters                                              \
+    {                                                                                              \
+        KN_UNCANCELLED;                                                                            \
+        kn_layer_device *device = kn_layer_device_of(handle);                                      \
+        return device->driver.name arguments;                                                      \
+    }
+PIPELINES(vkCreateGraphicsPipelines,
+          (VkDevice handle, VkPipelineCache cache, uint32_t count,
+           const VkGraphicsPipelineCreateInfo *infos, const VkAllocationCallbacks *allocator,
+           VkPipeline *out),
+          (handle, choose_cache(device, cache, count), count, infos, allocator, out))
+PIPELINES(vkCreateRayTracingPipelinesKHR,
+          (VkDevice handle, VkDeferredOperationKHR operation, VkPipelineCache cache, uint32_t count,
+           const VkRayTracingPipelineCreateInfoKHR *infos, const VkAllocationCallbacks *allocator,
+           VkPipeline *out),
+          (handle, operation, choose_cache(device, cache, count), count, infos, allocator, out))
+PIPELINES(vkCreateRayTracingPipelinesNV,
+          (VkDevice handle, VkPipelineCache cache, uint32_t count,
+           const VkRayTracingPipelineCreateInfoNV *infos, const VkAllocationCallbacks *allocator,
+           VkPipeline *out),
+          (handle, choose_cache(device, cache, count), count, infos, allocator, out))
+#undef PIPELINES
 
 /* --- the table -------------------------------------------------------------------------------- */
 
