@@ -7,76 +7,36 @@
 
 typedef struct op_row {
     const char *name;
+    bool of_device; /* else of the compiler's table */
     size_t offset;
     uint32_t cap; /* 0: required */
 } op_row;
 
-#define COMPILER(op, cap)                                                                          \
-    {                                                                                              \
-        "compiler." #op, offsetof(kiln_compiler_ops, op), cap                                      \
-    }
-#define DEVICE(op, cap)                                                                            \
-    {                                                                                              \
-        "device." #op, offsetof(kiln_device_ops, op), cap                                          \
-    }
-
-static const op_row compiler_rows[] = {
-    COMPILER(stages, 0),
-    COMPILER(target_of_device, 0),
-    COMPILER(target_parse, KILN_CAP_COMPILE_OFFLINE),
-    COMPILER(target_destroy, 0),
-    COMPILER(identify, 0),
-    COMPILER(system_include_dir, 0),
-    COMPILER(ships_header, 0),
-    COMPILER(uncacheable_option, 0),
-    COMPILER(compile, 0),
-    COMPILER(include_rules, 0),
+/* clang-format off */
+static const op_row rows[] = {
+#define ROW(table, cap, op) {#table "." #op, (#table)[0] == 'd', offsetof(kiln_##table##_ops, op), cap},
+#define KN_OP(n, table, cap, result, op, ...) ROW(table, cap, op)
+#define KN_VOID(n, table, cap, op, ...) ROW(table, cap, op)
+#define KN_FACT KN_OP
+#define KN_RULE(...)
+#include "hal/dispatch.def"
+    ROW(compiler, 0, include_rules)
 };
+/* clang-format on */
 
-static const op_row device_rows[] = {
-    DEVICE(device_info, 0),
-    DEVICE(device_open, 0),
-    DEVICE(device_close, 0),
-    DEVICE(buffer_create, 0),
-    DEVICE(buffer_destroy, 0),
-    DEVICE(program_load, 0),
-    DEVICE(program_unload, 0),
-    DEVICE(program_grew, KILN_CAP_CAPTURE),
-    DEVICE(program_capture, KILN_CAP_CAPTURE),
-    DEVICE(program_entry, KILN_CAP_REFLECT),
-    DEVICE(program_params, KILN_CAP_REFLECT),
-    DEVICE(queue_create, 0),
-    DEVICE(queue_destroy, 0),
-    DEVICE(queue_write, 0),
-    DEVICE(queue_read, 0),
-    DEVICE(queue_fill, KILN_CAP_FILL),
-    DEVICE(queue_copy, KILN_CAP_COPY),
-    DEVICE(queue_launch, 0),
-    DEVICE(queue_finish, 0),
-    DEVICE(queue_wait, KILN_CAP_QUEUE_WAIT),
-    DEVICE(event_done, 0),
-    DEVICE(event_wait, 0),
-    DEVICE(event_elapsed, 0),
-    DEVICE(event_destroy, 0),
-    DEVICE(buffer_wrap, KILN_CAP_NATIVE_MEMORY),
-    DEVICE(buffer_address, KILN_CAP_NATIVE_MEMORY),
-    DEVICE(queue_wrap, KILN_CAP_NATIVE_QUEUE),
-    DEVICE(queue_native, KILN_CAP_NATIVE_QUEUE),
-    DEVICE(queue_mark, KILN_CAP_NATIVE_QUEUE),
-};
-
-static kiln_status check_ops(const char *backend, const void *table, const op_row *rows,
-                             size_t count, uint32_t caps, kiln_diag *diag)
+static kiln_status check_ops(const kiln_backend *backend, bool device, const void *table,
+                             kiln_diag *diag)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uintptr_t op = 0; /* its bytes: the types of the pointers differ */
-        if (rows[i].cap != 0 && (caps & rows[i].cap) == 0) {
+        if (rows[i].of_device != device ||
+            (rows[i].cap != 0 && (backend->caps & rows[i].cap) == 0)) {
             continue;
         }
         memcpy(&op, (const char *)table + rows[i].offset, sizeof(op));
         if (op == 0) {
             return kiln_diag_set(diag, KILN_E_INVALID, "fill it in, or clear the capability bit",
-                                 "registering a backend", "%s lacks %s, which %s", backend,
+                                 "registering a backend", "%s lacks %s, which %s", backend->name,
                                  rows[i].name,
                                  rows[i].cap != 0 ? "its capabilities promise" : "is required");
         }
@@ -116,19 +76,6 @@ static const char *find_missing_part(const kiln_backend *backend)
                                                 : NULL;
 }
 
-static kiln_status check_device_table(const kiln_backend *backend, kiln_diag *diag)
-{
-    if (backend->device == NULL) {
-        return KILN_OK;
-    }
-    kiln_status status = check_table(backend->name, "device", backend->device->abi,
-                                     backend->device->size, sizeof(kiln_device_ops), diag);
-    return status == KILN_OK
-               ? check_ops(backend->name, backend->device, device_rows,
-                           sizeof(device_rows) / sizeof(device_rows[0]), backend->caps, diag)
-               : status;
-}
-
 kiln_status kn_backend_check(const kiln_backend *backend, kiln_diag *diag)
 {
     if (backend == NULL) {
@@ -154,8 +101,13 @@ kiln_status kn_backend_check(const kiln_backend *backend, kiln_diag *diag)
     status = check_table(name, "compiler", backend->compiler->abi, backend->compiler->size,
                          sizeof(kiln_compiler_ops), diag);
     if (status == KILN_OK) {
-        status = check_ops(name, backend->compiler, compiler_rows,
-                           sizeof(compiler_rows) / sizeof(compiler_rows[0]), backend->caps, diag);
+        status = check_ops(backend, false, backend->compiler, diag);
     }
-    return status == KILN_OK ? check_device_table(backend, diag) : status;
+    if (status == KILN_OK && backend->device != NULL) {
+        status = check_table(name, "device", backend->device->abi, backend->device->size,
+                             sizeof(kiln_device_ops), diag);
+    }
+    return status == KILN_OK && backend->device != NULL
+               ? check_ops(backend, true, backend->device, diag)
+               : status;
 }

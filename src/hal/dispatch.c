@@ -76,21 +76,15 @@ static bool is_direct_fact(const kn_instance *in)
     DEFINE_OP(direct_if, table, result, op, A a_; B b_; C c_; D d_; E e_; F f_; G g_;,             \
               (const kn_instance *in, A a, B b, C c, D d, E e, F f, G g), (a, b, c, d, e, f, g),   \
               (call->a_, call->b_, call->c_, call->d_, call->e_, call->f_, call->g_))
-#define KN_OP2(...) DEFINE_OP2(is_direct, __VA_ARGS__)
-#define KN_OP3(...) DEFINE_OP3(is_direct, __VA_ARGS__)
-#define KN_OP4(...) DEFINE_OP4(is_direct, __VA_ARGS__)
-#define KN_OP5(...) DEFINE_OP5(is_direct, __VA_ARGS__)
-#define KN_OP6(...) DEFINE_OP6(is_direct, __VA_ARGS__)
-#define KN_OP7(...) DEFINE_OP7(is_direct, __VA_ARGS__)
-#define KN_FACT2(...) DEFINE_OP2(is_direct_fact, __VA_ARGS__)
-#define KN_FACT3(...) DEFINE_OP3(is_direct_fact, __VA_ARGS__)
-#define KN_FACT4(...) DEFINE_OP4(is_direct_fact, __VA_ARGS__)
-#define KN_FACT5(...) DEFINE_OP5(is_direct_fact, __VA_ARGS__)
-#define KN_VOID1(table, op, A, a)                                                                  \
+#define DEFINE_VOID1(table, op, A, a)                                                              \
     DEFINE_VOID(table, op, A a_;, (const kn_instance *in, A a), (a), (call->a_))
-#define KN_VOID2(table, op, A, a, B, b)                                                            \
+#define DEFINE_VOID2(table, op, A, a, B, b)                                                        \
     DEFINE_VOID(table, op, A a_; B b_;, (const kn_instance *in, A a, B b), (a, b),                 \
                 (call->a_, call->b_))
+#define KN_OP(n, table, capability, ...) DEFINE_OP##n(is_direct, table, __VA_ARGS__)
+#define KN_VOID(n, table, capability, ...) DEFINE_VOID##n(table, __VA_ARGS__)
+#define KN_FACT(n, table, capability, ...) DEFINE_OP##n(is_direct_fact, table, __VA_ARGS__)
+#define KN_RULE(n, ...) DEFINE_OP##n(is_direct_fact, compiler->include_rules, __VA_ARGS__)
 #include "hal/dispatch.def"
 /* clang-format on */
 

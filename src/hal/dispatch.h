@@ -27,37 +27,8 @@ kiln_status kn_instance_open(kn_instance *in, const kiln_host *host, kiln_probe_
                              kiln_diag *diag);
 void kn_instance_close(kn_instance *in);
 
-/* clang-format off */
-#define KN_OP2(table, result, op, A, a, B, b) result kn_hal_##op(const kn_instance *in, A a, B b);
-#define KN_OP3(table, result, op, A, a, B, b, C, c)                                                \
-    result kn_hal_##op(const kn_instance *in, A a, B b, C c);
-#define KN_OP4(table, result, op, A, a, B, b, C, c, D, d)                                          \
-    result kn_hal_##op(const kn_instance *in, A a, B b, C c, D d);
-#define KN_OP5(table, result, op, A, a, B, b, C, c, D, d, E, e)                                    \
-    result kn_hal_##op(const kn_instance *in, A a, B b, C c, D d, E e);
-#define KN_OP6(table, result, op, A, a, B, b, C, c, D, d, E, e, F, f)                              \
-    result kn_hal_##op(const kn_instance *in, A a, B b, C c, D d, E e, F f);
-#define KN_OP7(table, result, op, A, a, B, b, C, c, D, d, E, e, F, f, G, g)                        \
-    result kn_hal_##op(const kn_instance *in, A a, B b, C c, D d, E e, F f, G g);
-#define KN_FACT2 KN_OP2
-#define KN_FACT3 KN_OP3
-#define KN_FACT4 KN_OP4
-#define KN_FACT5 KN_OP5
-#define KN_VOID1(table, op, A, a) void kn_hal_##op(const kn_instance *in, A a);
-#define KN_VOID2(table, op, A, a, B, b) void kn_hal_##op(const kn_instance *in, A a, B b);
-#include "hal/dispatch.def"
-#undef KN_OP2
-#undef KN_OP3
-#undef KN_OP4
-#undef KN_OP5
-#undef KN_OP6
-#undef KN_OP7
-#undef KN_FACT2
-#undef KN_FACT3
-#undef KN_FACT4
-#undef KN_FACT5
-#undef KN_VOID1
-#undef KN_VOID2
-/* clang-format on */
+#define KN_OPERATION(name) kn_hal_##name
+#define KN_OPERATION_FIRST const kn_instance *in,
+#include "hal/operations.h"
 
 #endif

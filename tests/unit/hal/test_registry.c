@@ -38,63 +38,19 @@ static void a_sound_table_is_taken(void **state)
     assert_int_equal(kn_backend_check(&backend, NULL), KILN_OK);
 }
 
-#define COMPILER_OPS(X)                                                                            \
-    X(stages)                                                                                      \
-    X(target_of_device)                                                                            \
-    X(target_parse)                                                                                \
-    X(target_destroy)                                                                              \
-    X(identify)                                                                                    \
-    X(system_include_dir)                                                                          \
-    X(ships_header)                                                                                \
-    X(uncacheable_option)                                                                          \
-    X(compile)                                                                                     \
-    X(include_rules)
-#define DEVICE_OPS(X)                                                                              \
-    X(device_info)                                                                                 \
-    X(device_open)                                                                                 \
-    X(device_close)                                                                                \
-    X(buffer_create)                                                                               \
-    X(buffer_destroy)                                                                              \
-    X(program_load)                                                                                \
-    X(program_unload)                                                                              \
-    X(program_grew)                                                                                \
-    X(program_capture)                                                                             \
-    X(program_entry)                                                                               \
-    X(program_params)                                                                              \
-    X(queue_create)                                                                                \
-    X(queue_destroy)                                                                               \
-    X(queue_write)                                                                                 \
-    X(queue_read)                                                                                  \
-    X(queue_fill)                                                                                  \
-    X(queue_copy)                                                                                  \
-    X(queue_launch)                                                                                \
-    X(queue_finish)                                                                                \
-    X(queue_wait)                                                                                  \
-    X(event_done)                                                                                  \
-    X(event_wait)                                                                                  \
-    X(event_elapsed)                                                                               \
-    X(event_destroy)                                                                               \
-    X(buffer_wrap)                                                                                 \
-    X(buffer_address)                                                                              \
-    X(queue_wrap)                                                                                  \
-    X(queue_native)                                                                                \
-    X(queue_mark)
-
 static void every_missing_operation_is_named(void **state)
 {
     (void)state;
-#define WITHOUT(op)                                                                                \
+#define WITHOUT(table, op)                                                                         \
     fresh("lacking");                                                                              \
-    compiler.op = NULL;                                                                            \
-    refused("compiler." #op);
-    COMPILER_OPS(WITHOUT)
-#undef WITHOUT
-#define WITHOUT(op)                                                                                \
-    fresh("lacking");                                                                              \
-    device.op = NULL;                                                                              \
-    refused("device." #op);
-    DEVICE_OPS(WITHOUT)
-#undef WITHOUT
+    table.op = NULL;                                                                               \
+    refused(#table "." #op);
+#define KN_OP(n, table, capability, result, op, ...) WITHOUT(table, op)
+#define KN_VOID(n, table, capability, op, ...) WITHOUT(table, op)
+#define KN_FACT KN_OP
+#define KN_RULE(...)
+#include "hal/dispatch.def"
+    WITHOUT(compiler, include_rules)
     fresh("lacking");
     backend.open = NULL;
     refused("open");

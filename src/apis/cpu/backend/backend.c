@@ -74,6 +74,27 @@ static void close_backend(void *instance)
     }
 }
 
+static const kiln_include_rules include_rules = {
+    .complete = true,
+    .names_relative = true,
+    .option_effects = kn_cpu_option_effects,
+    .implied_include = kn_cpu_implied_include,
+};
+
+static const kiln_compiler_ops compiler_ops = {
+    KN_COMPILER_OPS(kn_cpu_),
+    KN_SEARCH_OPS(kn_cpu_),
+    .target_parse = kn_cpu_target_parse,
+    .include_rules = &include_rules,
+};
+
+static const kiln_device_ops device_ops = {
+    KN_DEVICE_OPS(kn_cpu_),
+    .queue_wait = kn_cpu_queue_wait,
+    .buffer_wrap = kn_cpu_buffer_wrap,
+    .buffer_address = kn_cpu_buffer_address,
+};
+
 const kiln_backend kn_backend_cpu = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_backend),
@@ -82,8 +103,8 @@ const kiln_backend kn_backend_cpu = {
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY |
             KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_PARTIAL_GROUPS |
             KILN_CAP_QUEUE_WAIT | KILN_CAP_WHOLE_PROGRAMS | KILN_CAP_NATIVE_MEMORY,
-    .compiler = &kn_cpu_compiler_ops,
-    .device = &kn_cpu_device_ops,
+    .compiler = &compiler_ops,
+    .device = &device_ops,
     .open = open_backend,
     .close = close_backend,
 };

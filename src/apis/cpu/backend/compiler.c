@@ -1,4 +1,4 @@
-/* The compiler table but for the compile itself: stages, targets, identity, search path. */
+/* The compiler half but for the compile itself: stages, targets, identity, search path. */
 #include "apis/cpu/backend/compiler.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static const char *const variables[] = {
     "GCC_COMPARE_DEBUG",    "GNUTARGET",          "GCC_EXTRA_DIAGNOSTIC_OUTPUT", "LDEMULATION",
     "LD_RUN_PATH"};
 
-static const kiln_stage *stages_of(void *instance, const kiln_target *target,
-                                   kiln_language language, size_t *out_count)
+const kiln_stage *kn_cpu_stages(void *instance, const kiln_target *target, kiln_language language,
+                                size_t *out_count)
 {
     (void)instance;
     (void)target;
@@ -28,7 +28,7 @@ static const kiln_stage *stages_of(void *instance, const kiln_target *target,
     return language == KILN_LANG_C || language == KILN_LANG_BUILTIN ? stages : NULL;
 }
 
-static kiln_status target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
+kiln_status kn_cpu_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
                                     kiln_diag *diag)
 {
     const cpu_instance *cpu = (const cpu_instance *)instance;
@@ -43,7 +43,7 @@ static kiln_status target_of_device(void *instance, uint32_t device_index, kiln_
     return status;
 }
 
-static kiln_status target_parse(void *instance, const char *name, kiln_target *out_target,
+kiln_status kn_cpu_target_parse(void *instance, const char *name, kiln_target *out_target,
                                 kiln_diag *diag)
 {
     const cpu_instance *cpu = (const cpu_instance *)instance;
@@ -52,16 +52,15 @@ static kiln_status target_parse(void *instance, const char *name, kiln_target *o
     return status == KILN_OK ? kn_cpu_target_wrap(&target, out_target, diag) : status;
 }
 
-static void target_destroy(void *instance, kiln_target *target)
+void kn_cpu_target_destroy(void *instance, kiln_target *target)
 {
     (void)instance;
     free(target->handle);
     target->handle = NULL;
 }
 
-static kiln_status identify_compiler(void *instance, const kiln_stage *stage,
-                                     const kiln_target *target, const kiln_identity *identity,
-                                     kiln_diag *diag)
+kiln_status kn_cpu_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
+                            const kiln_identity *identity, kiln_diag *diag)
 {
     cpu_instance *cpu = (cpu_instance *)instance;
     const cpu_target *to = kn_cpu_target_of(target);
@@ -106,7 +105,7 @@ static kiln_status identify_compiler(void *instance, const kiln_stage *stage,
     return status;
 }
 
-static const char *system_include_dir(void *instance, const kiln_target *target, size_t index)
+const char *kn_cpu_system_include_dir(void *instance, const kiln_target *target, size_t index)
 {
     cpu_instance *cpu = (cpu_instance *)instance;
     const cpu_toolchain *toolchain = NULL;
@@ -120,7 +119,7 @@ static const char *system_include_dir(void *instance, const kiln_target *target,
     return index < toolchain->dir_count ? toolchain->dirs[index] : NULL;
 }
 
-static bool ships_header(void *instance, const kiln_target *target, const char *name)
+bool kn_cpu_ships_header(void *instance, const kiln_target *target, const char *name)
 {
     (void)instance;
     (void)target;
@@ -128,32 +127,10 @@ static bool ships_header(void *instance, const kiln_target *target, const char *
 }
 
 /* gcc's own, and what the kernel header includes, which no include of a text leads to. */
-static const char *implied_include(void *instance, const kiln_target *target, size_t index)
+const char *kn_cpu_implied_include(void *instance, const kiln_target *target, size_t index)
 {
     static const char *const names[] = {"stdc-predef.h", "stddef.h", "stdint.h"};
     (void)instance;
     (void)target;
     return index < sizeof(names) / sizeof(names[0]) ? names[index] : NULL;
 }
-
-static const kiln_include_rules include_rules = {
-    .complete = true,
-    .names_relative = true,
-    .option_effects = kn_cpu_flags_effects,
-    .implied_include = implied_include,
-};
-
-const kiln_compiler_ops kn_cpu_compiler_ops = {
-    .abi = KILN_BACKEND_ABI,
-    .size = sizeof(kiln_compiler_ops),
-    .stages = stages_of,
-    .target_of_device = target_of_device,
-    .target_parse = target_parse,
-    .target_destroy = target_destroy,
-    .identify = identify_compiler,
-    .system_include_dir = system_include_dir,
-    .ships_header = ships_header,
-    .uncacheable_option = kn_cpu_flags_uncacheable,
-    .compile = kn_cpu_compile,
-    .include_rules = &include_rules,
-};

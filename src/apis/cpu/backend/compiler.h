@@ -14,17 +14,9 @@ extern const char kn_cpu_header_digest[];
 
 #define CPU_HEADER_NAME "kiln_kernel.h"
 
-extern const kiln_compiler_ops kn_cpu_compiler_ops;
-
-/* compile.c: the stage "cpu.object". */
-kiln_status kn_cpu_compile(void *instance, const kiln_compile_request *request,
-                           kiln_artifact *artifact, void **out_live, kiln_diag *diag);
-
-/* flags.c: options that are always given to the compiler that calls itself `version` (each with a
- * NUL after it), and what makes a source's own options uncacheable. */
+/* flags.c: options that are always given to the compiler that calls itself `version`, each with a
+ * NUL after it. */
 void kn_cpu_flags_fixed(const char *version, kn_strbuf *flags);
-const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source);
-uint32_t kn_cpu_flags_effects(void *instance, const kiln_source *source);
 /* Flags joined by blanks, for a key. */
 void kn_cpu_flags_join(const kn_strbuf *flags, kn_strbuf *line);
 

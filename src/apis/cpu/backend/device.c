@@ -1,4 +1,4 @@
-/* The one device of the cpu backend, and its table. */
+/* The one device of the cpu backend. */
 #include "apis/cpu/backend/device.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static kiln_status check_index(uint32_t index, kiln_diag *diag)
                                       "the only device has index 0");
 }
 
-static kiln_status device_info(void *instance, uint32_t index, kiln_device_info *out_info,
+kiln_status kn_cpu_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                                kiln_diag *diag)
 {
     const cpu_instance *cpu = (const cpu_instance *)instance;
@@ -53,7 +53,7 @@ static kiln_status device_info(void *instance, uint32_t index, kiln_device_info 
     return KILN_OK;
 }
 
-static kiln_status device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag)
+kiln_status kn_cpu_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag)
 {
     kiln_status status = check_index(index, diag);
     cpu_device *device = NULL;
@@ -70,36 +70,7 @@ static kiln_status device_open(void *instance, uint32_t index, void **out_device
     return KILN_OK;
 }
 
-static void device_close(void *device)
+void kn_cpu_device_close(void *device)
 {
     free(device);
 }
-
-const kiln_device_ops kn_cpu_device_ops = {
-    .abi = KILN_BACKEND_ABI,
-    .size = sizeof(kiln_device_ops),
-    .device_info = device_info,
-    .device_open = device_open,
-    .device_close = device_close,
-    .buffer_create = kn_cpu_buffer_create,
-    .buffer_destroy = kn_cpu_buffer_destroy,
-    .program_load = kn_cpu_program_load,
-    .program_unload = kn_cpu_program_unload,
-    .program_entry = kn_cpu_program_entry,
-    .program_params = kn_cpu_program_params,
-    .queue_create = kn_cpu_queue_create,
-    .queue_destroy = kn_cpu_queue_destroy,
-    .queue_write = kn_cpu_queue_write,
-    .queue_read = kn_cpu_queue_read,
-    .queue_fill = kn_cpu_queue_fill,
-    .queue_copy = kn_cpu_queue_copy,
-    .queue_launch = kn_cpu_queue_launch,
-    .queue_finish = kn_cpu_queue_finish,
-    .queue_wait = kn_cpu_queue_wait,
-    .event_done = kn_cpu_event_done,
-    .event_wait = kn_cpu_event_wait,
-    .event_elapsed = kn_cpu_event_elapsed,
-    .event_destroy = kn_cpu_event_destroy,
-    .buffer_wrap = kn_cpu_buffer_wrap,
-    .buffer_address = kn_cpu_buffer_address,
-};

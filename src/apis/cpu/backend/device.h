@@ -19,8 +19,6 @@ enum {
     CPU_LOCAL_LIMIT = 1024 * 1024 /* bytes of work-group memory given at launch */
 };
 
-extern const kiln_device_ops kn_cpu_device_ops;
-
 typedef struct cpu_device {
     cpu_instance *cpu;
 } cpu_device;
@@ -34,11 +32,6 @@ typedef struct cpu_buffer {
     bool borrowed; /* the memory is others' */
 } cpu_buffer;
 
-kiln_status kn_cpu_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
-void kn_cpu_buffer_destroy(void *device, void *buffer);
-kiln_status kn_cpu_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
-                               kiln_diag *diag);
-uint64_t kn_cpu_buffer_address(void *device, void *buffer);
 cpu_buffer *kn_cpu_buffer_retain(cpu_buffer *buffer);
 void kn_cpu_buffer_release(cpu_buffer *buffer); /* NULL is allowed */
 /* NULL when out of memory; released with kn_cpu_memory_release. `size` may be 0. */
@@ -55,15 +48,8 @@ typedef struct cpu_program {
     size_t count;
 } cpu_program;
 
-kiln_status kn_cpu_program_load(void *device, const kiln_load_request *request, void **out_program,
-                                kiln_diag *diag);
-void kn_cpu_program_unload(void *device, void *program);
 cpu_program *kn_cpu_program_retain(cpu_program *program);
 void kn_cpu_program_release(cpu_program *program); /* NULL is allowed */
-const char *kn_cpu_program_entry(void *device, void *program, size_t index);
-kiln_status kn_cpu_program_params(void *device, void *program, const char *entry,
-                                  const kiln_param **out_params, size_t *out_count,
-                                  kiln_diag *diag);
 /* KILN_MISS, with a diag that lists the kernels there are. */
 kiln_status kn_cpu_program_find(const cpu_program *program, const char *entry,
                                 const kiln_cpu_kernel **out_kernel, kiln_diag *diag);
@@ -82,10 +68,6 @@ cpu_event *kn_cpu_event_create(void); /* two references: the queue's and the cal
 void kn_cpu_event_release(cpu_event *event);
 cpu_event *kn_cpu_event_retain(cpu_event *event);
 void kn_cpu_event_complete(cpu_event *event, uint64_t begin_ns, uint64_t end_ns);
-bool kn_cpu_event_done(void *device, void *event);
-kiln_status kn_cpu_event_wait(void *device, void *event, kiln_diag *diag);
-kiln_status kn_cpu_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
-void kn_cpu_event_destroy(void *device, void *event);
 
 /* --- launch.c: a checked launch, ready to run ------------------------------------------------- */
 
@@ -106,22 +88,5 @@ kiln_status kn_cpu_launch_create(cpu_instance *cpu, const kiln_sys_launch *reque
                                  cpu_launch **out_launch, kiln_diag *diag);
 void kn_cpu_launch_destroy(cpu_launch *launch); /* NULL is allowed */
 void kn_cpu_launch_run(cpu_instance *cpu, cpu_launch *launch);
-
-/* --- queue.c ---------------------------------------------------------------------------------- */
-
-kiln_status kn_cpu_queue_create(void *device, void **out_queue, kiln_diag *diag);
-void kn_cpu_queue_destroy(void *device, void *queue);
-kiln_status kn_cpu_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                               size_t size, void **out_event, kiln_diag *diag);
-kiln_status kn_cpu_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                              void **out_event, kiln_diag *diag);
-kiln_status kn_cpu_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
-                              size_t pattern_size, size_t size, kiln_diag *diag);
-kiln_status kn_cpu_queue_copy(void *queue, void *from, size_t from_offset, void *to,
-                              size_t to_offset, size_t size, kiln_diag *diag);
-kiln_status kn_cpu_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                                kiln_diag *diag);
-kiln_status kn_cpu_queue_finish(void *queue, kiln_diag *diag);
-kiln_status kn_cpu_queue_wait(void *queue, void *event, kiln_diag *diag);
 
 #endif

@@ -137,7 +137,7 @@ static const char *find_specs_reason(void)
     return reason;
 }
 
-const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)
+const char *kn_cpu_uncacheable_option(void *instance, const kiln_source *source)
 {
     kn_cpu_option_facts facts;
     kn_cpu_options_read(source->options, source->option_count, &facts);
@@ -148,7 +148,7 @@ const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)
     return reason != NULL ? reason : find_dir_reason(source);
 }
 
-uint32_t kn_cpu_flags_effects(void *instance, const kiln_source *source)
+uint32_t kn_cpu_option_effects(void *instance, const kiln_source *source)
 {
     kn_cpu_option_facts facts;
     (void)instance;

@@ -18,6 +18,9 @@ typedef struct cpu_instance {
     cpu_pool pool;
 } cpu_instance;
 
+#define KN_OPERATION(name) kn_cpu_##name
+#include "hal/operations.h"
+
 /* The backend's table, for the list of built-in ones. */
 extern const kiln_backend kn_backend_cpu;
 

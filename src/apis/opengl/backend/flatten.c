@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "hal/glsl_prelude.h"
+#include "hal/glsl.h"
 #include "sys/file.h"
 
-enum { MAX_DEPTH = 64, MAX_ONCE = 256, TEXT_LIMIT = 16 << 20 };
+enum { TEXT_LIMIT = 16 << 20 };
 
 /* A file being put in; `id` distinguishes files: a path, or ":name" for one in memory. */
 typedef struct frame {
@@ -27,68 +27,6 @@ typedef struct flattener {
     char *version; /* the #version line, malloc'ed */
     bool too_deep;
 } flattener;
-
-typedef struct found_file {
-    char *id, *text; /* text is owned where `data` is */
-    const char *data;
-    size_t size;
-} found_file;
-
-/* --- finding ---------------------------------------------------------------------------------- */
-
-static bool take_memory(const char *name, const char *text, size_t size, found_file *out)
-{
-    kn_strbuf id;
-    kn_strbuf_init(&id, 0);
-    kn_strbuf_printf(&id, ":%s", name);
-    out->id = kn_strbuf_detach(&id, NULL);
-    out->data = text;
-    out->size = size;
-    return out->id != NULL;
-}
-
-static bool take_file(const char *dir, const char *name, found_file *out)
-{
-    char *path = dir != NULL ? kn_path_join(dir, name) : kn_text_copy(name);
-    void *data = NULL;
-    if (path == NULL ||
-        kn_file_read(path, TEXT_LIMIT, false, &data, &out->size, NULL, NULL) != KILN_OK) {
-        free(path);
-        return false;
-    }
-    out->id = path;
-    out->text = (char *)data;
-    out->data = out->text;
-    return true;
-}
-
-/* The same places in the same order as kiln's own resolver. */
-static bool find_file(const kiln_source *source, const frame *from, const char *name, bool quoted,
-                      found_file *out)
-{
-    memset(out, 0, sizeof(*out));
-    for (size_t i = 0; i < source->header_count; i++) {
-        if (strcmp(source->headers[i].name, name) == 0) {
-            return take_memory(name, source->headers[i].text, source->headers[i].length, out);
-        }
-    }
-    if (strcmp(name, "kiln.glsl") == 0) {
-        return take_memory(name, kn_glsl_prelude, strlen(kn_glsl_prelude), out);
-    }
-    if (kn_path_is_absolute(name)) {
-        return take_file(NULL, name, out);
-    }
-    bool found = false;
-    if (quoted && from->id[0] != ':') {
-        char *dir = kn_path_dir(from->id);
-        found = dir != NULL && take_file(dir, name, out);
-        free(dir);
-    }
-    for (size_t i = 0; !found && i < source->include_dir_count; i++) {
-        found = take_file(source->include_dirs[i], name, out);
-    }
-    return found;
-}
 
 static bool list_holds(const kn_strbuf *list, const char *id)
 {
@@ -217,18 +155,23 @@ static void put_file(flattener *f, const frame *parent, const char *id, const ch
 
 static void put_include(flattener *f, const frame *from, const char *name, bool quoted)
 {
-    found_file file;
-    if (!find_file(f->source, from, name, quoted, &file)) {
+    kn_glsl_file file;
+    const char *includer = quoted && from->id[0] != ':' ? from->id : NULL;
+    if (!kn_glsl_find(f->source, includer, name, &file)) {
         kn_strbuf_printf(&f->body, "#error file not found in the include directories: %s\n", name);
         return;
     }
-    if (from->depth == MAX_DEPTH) {
+    kn_strbuf id;
+    kn_strbuf_init(&id, 0);
+    kn_strbuf_printf(&id, "%s%s", file.in_memory ? ":" : "", file.name);
+    if (from->depth == KN_GLSL_DEPTH) {
         f->too_deep = true;
-    } else if (!is_file_open(from, file.id) && !list_holds(&f->once, file.id)) {
-        put_file(f, from, file.id, name, file.data, file.size);
+    } else if (!is_file_open(from, kn_strbuf_text(&id)) &&
+               !list_holds(&f->once, kn_strbuf_text(&id))) {
+        put_file(f, from, kn_strbuf_text(&id), name, file.text, file.length);
     }
-    free(file.text);
-    free(file.id);
+    kn_strbuf_deinit(&id);
+    kn_glsl_file_deinit(&file);
 }
 
 static void put_blank(flattener *f, size_t lines)
@@ -342,7 +285,7 @@ kiln_status kn_gl_flatten(const kiln_source *source, kn_gl_text *out_text, kiln_
     kn_strbuf_append(&out_text->names, kn_strbuf_text(&f.names), f.names.length);
     if (f.too_deep) {
         status = kiln_diag_set(diag, KILN_E_INVALID, "look for a file that includes itself", name,
-                               "includes are nested more than %d deep", MAX_DEPTH);
+                               "includes are nested more than %d deep", KN_GLSL_DEPTH);
     } else if (!kn_strbuf_ok(&f.body) || !kn_strbuf_ok(&f.once) || !kn_strbuf_ok(&f.names) ||
                !kn_strbuf_ok(&out_text->text) || !kn_strbuf_ok(&out_text->names)) {
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name,

@@ -19,10 +19,9 @@ static kiln_status bind_buffer(const kn_gl_device *device, const kn_gl_interface
     }
     const kn_gl_binding *binding = &interface->bindings[place];
     const uint32_t align = binding->uniform ? limits->uniform_align : limits->storage_align;
-    if (align > 0 && arg->offset % align != 0) {
-        return kiln_diag_set(
-            diag, KILN_E_INVALID, "align the offset, or pass it as a value", launch->entry,
-            "argument %zu: buffer offset %zu is not a multiple of %u", index, arg->offset, align);
+    kiln_status status = kn_glsl_check_offset(launch, index, align, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     const size_t whole = (buffer->size + 3) & ~(size_t)3;
     device->unit->gl.glBindBufferRange(
@@ -46,10 +45,10 @@ static kiln_status bind_value(const kn_gl_device *device, const kn_gl_variant *v
     }
     const char *type = NULL;
     const size_t size = kn_gl_value_size(&interface->values[i], &type);
-    if (size != arg->size) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "pass the type that the shader declares",
-                             launch->entry, "argument %zu (%s %s) takes %zu bytes, %zu were given",
-                             index, type, interface->values[i].name, size, arg->size);
+    kiln_status status =
+        kn_glsl_check_value(launch, index, type, interface->values[i].name, size, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     /* Copied: a value may lie anywhere. */
     double aligned[64];
@@ -95,26 +94,6 @@ static kiln_status bind_args(const kn_gl_device *device, const kn_gl_variant *va
     return KILN_OK;
 }
 
-static kiln_status count_groups(const kn_gl_device *device, const kiln_sys_launch *launch,
-                                const kn_gl_variant *variant, uint32_t groups[3], kiln_diag *diag)
-{
-    const uint32_t *local = variant->interface.local;
-    for (int i = 0; i < 3; i++) {
-        const uint64_t count = launch->global[i] / local[i];
-        if (launch->offset[i] != 0) {
-            return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add the offset inside the shader",
-                                 launch->entry, "OpenGL has no global offset");
-        }
-        if (launch->global[i] % local[i] != 0 || count > device->unit->limits.group_count[i]) {
-            return kiln_diag_set(diag, KILN_E_INVALID, NULL, launch->entry,
-                                 "dimension %d: %llu items in groups of %u cannot be launched", i,
-                                 (unsigned long long)launch->global[i], local[i]);
-        }
-        groups[i] = (uint32_t)count;
-    }
-    return KILN_OK;
-}
-
 kiln_status kn_gl_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                kiln_diag *diag)
 {
@@ -128,7 +107,8 @@ kiln_status kn_gl_queue_launch(void *queue, const kiln_sys_launch *launch, void 
         status = kn_gl_program_variant((kn_gl_program *)launch->program, launch, &variant, diag);
     }
     if (status == KILN_OK) {
-        status = count_groups(device, launch, variant, groups, diag);
+        status = kn_glsl_count_groups(&device->unit->limits.groups, launch,
+                                      variant->interface.local, groups, diag);
     }
     if (status == KILN_OK) {
         status = bind_args(device, variant, launch, diag);

@@ -12,6 +12,7 @@
 
 #include "apis/opengl/backend/api.h"
 #include "apis/opengl/backend/flatten.h"
+#include "hal/glsl.h"
 #include "sys/dylib.h"
 #include "sys/thread.h"
 
@@ -24,7 +25,7 @@ typedef struct kn_egl_api {
 enum { KN_GL_MAX_UNITS = 32, KN_GL_MAX_BUFFERS = 32, KN_GL_MAX_VALUES = 32 };
 
 typedef struct kn_gl_limits {
-    uint32_t group_size, group_dim[3], group_count[3];
+    kn_glsl_groups groups;
     uint32_t local_bytes, bindings;
     uint64_t buffer_bytes;
     uint32_t storage_align, uniform_align;
@@ -97,7 +98,7 @@ size_t kn_gl_value_size(const kn_gl_value *value, const char **out_type);
 void kn_gl_value_set(const kn_gl_api *gl, GLuint program, const kn_gl_value *value,
                      const void *data);
 
-/* probe.c, context.c, unit.c */
+/* probe.c, unit.c */
 kiln_status kn_gl_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                        kiln_diag *diag);
 void kn_gl_close(void *instance);
@@ -107,24 +108,12 @@ bool kn_gl_unit_init(kn_gl *gl, EGLDisplay display, const char *path, kn_gl_unit
 void kn_gl_unit_describe(kn_gl_unit *unit, uint32_t index);
 /* Makes a device's context the current one. */
 kiln_status kn_gl_enter(kn_gl *gl, const kn_gl_unit *unit, kiln_diag *diag);
-kiln_status kn_gl_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
-                              kiln_diag *diag);
-kiln_status kn_gl_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
-void kn_gl_device_close(void *device);
 
-/* target.c */
-const kiln_stage *kn_gl_stages(void *instance, const kiln_target *target, kiln_language language,
-                               size_t *out_count);
-kiln_status kn_gl_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
-                                   kiln_diag *diag);
-void kn_gl_target_destroy(void *instance, kiln_target *target);
-kiln_status kn_gl_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
-                           const kiln_identity *identity, kiln_diag *diag);
-/* Sees to it that unit->modules is there. */
+#define KN_OPERATION(name) kn_gl_##name
+#include "hal/operations.h"
+
+/* target.c: sees to it that unit->modules is there. */
 kiln_status kn_gl_unit_modules(kn_gl *gl, kn_gl_unit *unit, kiln_diag *diag);
-const char *kn_gl_system_include_dir(void *instance, const kiln_target *target, size_t index);
-bool kn_gl_ships_header(void *instance, const kiln_target *target, const char *name);
-const char *kn_gl_uncacheable_option(void *instance, const kiln_source *source);
 
 /* program.c: a text, and one linked program for each work-group size that was launched. */
 typedef struct kn_gl_variant {
@@ -133,44 +122,14 @@ typedef struct kn_gl_variant {
     kn_gl_interface interface;
 } kn_gl_variant;
 typedef struct kn_gl_program kn_gl_program;
-kiln_status kn_gl_compile(void *instance, const kiln_compile_request *request,
-                          kiln_artifact *artifact, void **out_live, kiln_diag *diag);
-kiln_status kn_gl_program_load(void *device, const kiln_load_request *request, void **out_program,
-                               kiln_diag *diag);
-void kn_gl_program_unload(void *device, void *program);
-bool kn_gl_program_grew(void *device, void *program);
-kiln_status kn_gl_program_capture(void *device, void *program, kiln_artifact *artifact,
-                                  kiln_diag *diag);
-const char *kn_gl_program_entry(void *device, void *program, size_t index);
-kiln_status kn_gl_program_params(void *device, void *program, const char *entry,
-                                 const kiln_param **out_params, size_t *out_count, kiln_diag *diag);
 /* The linked program for a launch; linked now if this size is new. */
 kiln_status kn_gl_program_variant(kn_gl_program *program, const kiln_sys_launch *launch,
                                   const kn_gl_variant **out_variant, kiln_diag *diag);
 
-/* memory.c, launch.c, event.c */
-kiln_status kn_gl_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
-void kn_gl_buffer_destroy(void *device, void *buffer);
-kiln_status kn_gl_queue_create(void *device, void **out_queue, kiln_diag *diag);
-void kn_gl_queue_destroy(void *device, void *queue);
-kiln_status kn_gl_queue_finish(void *queue, kiln_diag *diag);
-kiln_status kn_gl_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                              size_t size, void **out_event, kiln_diag *diag);
-kiln_status kn_gl_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                             void **out_event, kiln_diag *diag);
-kiln_status kn_gl_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
-                             size_t pattern_size, size_t size, kiln_diag *diag);
-kiln_status kn_gl_queue_copy(void *queue, void *from, size_t from_offset, void *to,
-                             size_t to_offset, size_t size, kiln_diag *diag);
-kiln_status kn_gl_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                               kiln_diag *diag);
-/* An event for work given to GL from here on; `begin` before it, `end` after it. NULL: no memory.
+/* event.c: an event for work given to GL from here on; `begin` before it, `end` after it. NULL: no
+ * memory.
  */
 kn_gl_event *kn_gl_event_begin(const kn_gl_unit *unit, kiln_diag *diag);
 void kn_gl_event_end(const kn_gl_unit *unit, kn_gl_event *event);
-bool kn_gl_event_done(void *device, void *event);
-kiln_status kn_gl_event_wait(void *device, void *event, kiln_diag *diag);
-kiln_status kn_gl_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
-void kn_gl_event_destroy(void *device, void *event);
 
 #endif

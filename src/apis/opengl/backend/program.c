@@ -150,54 +150,6 @@ static kn_gl_variant *find_variant(const kn_gl_program *program, const uint32_t 
     return NULL;
 }
 
-/* Sizes for the dimensions that are left open, 0 for the others. */
-static kiln_status choose_local(const kn_gl_program *program, const kiln_sys_launch *launch,
-                                uint32_t local[3], kiln_diag *diag)
-{
-    const kn_gl_limits *limits = &program->device->unit->limits;
-    uint64_t budget = limits->group_size < 256 ? limits->group_size : 256;
-    uint64_t items = 1;
-    for (uint32_t i = 0; i < 3; i++) {
-        const uint64_t wanted = launch->local[0] != 0 ? launch->local[i] : 0;
-        local[i] = 0;
-        if (!program->local_open[i]) {
-            continue; /* checked against the linked program */
-        }
-        if (wanted != 0) {
-            local[i] = wanted <= limits->group_dim[i] ? (uint32_t)wanted : 0;
-        } else {
-            local[i] = 1;
-            while ((uint64_t)local[i] * 2 <= budget && 2 * local[i] <= limits->group_dim[i] &&
-                   launch->global[i] % (2 * (uint64_t)local[i]) == 0) {
-                local[i] *= 2;
-            }
-        }
-        items *= local[i];
-        budget /= local[i] > 0 ? local[i] : 1;
-    }
-    if (items == 0 || items > limits->group_size) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "use smaller work-groups", launch->entry,
-                             "this device allows %u work-items in a group", limits->group_size);
-    }
-    return KILN_OK;
-}
-
-static kiln_status check_fixed(const kn_gl_program *program, const kn_gl_variant *variant,
-                               const kiln_sys_launch *launch, kiln_diag *diag)
-{
-    for (uint32_t i = 0; i < 3; i++) {
-        if (launch->local[0] != 0 && launch->local[i] != variant->interface.local[i]) {
-            return kiln_diag_set(diag, KILN_E_INVALID,
-                                 "launch with that size, or declare local_size_*_id", program->name,
-                                 "the shader fixes dimension %u of its work-group at %u; the "
-                                 "launch asks for %llu",
-                                 i, variant->interface.local[i],
-                                 (unsigned long long)launch->local[i]);
-        }
-    }
-    return KILN_OK;
-}
-
 kiln_status kn_gl_program_variant(kn_gl_program *program, const kiln_sys_launch *launch,
                                   const kn_gl_variant **out_variant, kiln_diag *diag)
 {
@@ -209,7 +161,9 @@ kiln_status kn_gl_program_variant(kn_gl_program *program, const kiln_sys_launch 
         return kiln_diag_set(diag, KILN_E_INVALID, "use main", launch->entry,
                              "a GLSL program has the entry main and no other");
     }
-    kiln_status status = choose_local(program, launch, local, diag);
+    const kn_glsl_groups *groups = &program->device->unit->limits.groups;
+    kiln_status status = kn_glsl_choose_local(groups, program->local_open, NULL, launch->local,
+                                              launch->global, launch->entry, local, diag);
     kn_gl_variant *variant = status == KILN_OK ? find_variant(program, local) : NULL;
     if (status == KILN_OK && variant == NULL) {
         status = build_program(program, local, true, &linked, &log, diag);
@@ -220,7 +174,8 @@ kiln_status kn_gl_program_variant(kn_gl_program *program, const kiln_sys_launch 
         }
     }
     if (status == KILN_OK) {
-        status = check_fixed(program, variant, launch, diag);
+        status = kn_glsl_choose_local(groups, program->local_open, variant->interface.local,
+                                      launch->local, launch->global, program->name, local, diag);
     }
     *out_variant = status == KILN_OK ? variant : NULL;
     return status;

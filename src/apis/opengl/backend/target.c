@@ -65,25 +65,3 @@ kiln_status kn_gl_identify(void *instance, const kiln_stage *stage, const kiln_t
     }
     return status;
 }
-
-const char *kn_gl_system_include_dir(void *instance, const kiln_target *target, size_t index)
-{
-    (void)instance;
-    (void)target;
-    (void)index;
-    return NULL; /* GLSL has no system headers */
-}
-
-bool kn_gl_ships_header(void *instance, const kiln_target *target, const char *name)
-{
-    (void)instance;
-    (void)target;
-    return strcmp(name, "kiln.glsl") == 0; /* part of this library */
-}
-
-const char *kn_gl_uncacheable_option(void *instance, const kiln_source *source)
-{
-    (void)instance;
-    (void)source;
-    return NULL; /* it takes no options at all */
-}

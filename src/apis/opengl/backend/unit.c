@@ -102,7 +102,7 @@ static void query_limits(kn_gl_unit *unit)
     kn_gl_limits *limits = &unit->limits;
     GLint64 size = 0;
     GLint bits = 0;
-    limits->group_size = get_u32(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
+    limits->groups.size = get_u32(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
     limits->local_bytes = get_u32(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
     limits->bindings = get_u32(gl, GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
     limits->storage_align = get_u32(gl, GL_SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT);
@@ -110,10 +110,10 @@ static void query_limits(kn_gl_unit *unit)
     for (GLuint i = 0; i < 3; i++) {
         GLint value = 0;
         gl->glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_SIZE, i, &value);
-        limits->group_dim[i] = value > 0 ? (uint32_t)value : 1;
+        limits->groups.dim[i] = value > 0 ? (uint32_t)value : 1;
         value = 0;
         gl->glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, i, &value);
-        limits->group_count[i] = value > 0 ? (uint32_t)value : UINT32_MAX;
+        limits->groups.count[i] = value > 0 ? (uint32_t)value : UINT32_MAX;
     }
     gl->glGetInteger64v(GL_MAX_SHADER_STORAGE_BLOCK_SIZE, &size);
     limits->buffer_bytes = size > 0 ? (uint64_t)size : 0;
@@ -203,8 +203,8 @@ void kn_gl_unit_describe(kn_gl_unit *unit, uint32_t index)
     kn_text_putf(info->platform, sizeof(info->platform), "EGL %s", unit->path);
     name_target(unit->facts.renderer, info->target, sizeof(info->target));
     info->device_class = kn_gl_class_of(&unit->facts);
-    info->max_group_size = unit->limits.group_size;
-    memcpy(info->max_group_dim, unit->limits.group_dim, sizeof(info->max_group_dim));
+    info->max_group_size = unit->limits.groups.size;
+    memcpy(info->max_group_dim, unit->limits.groups.dim, sizeof(info->max_group_dim));
     info->address_bits = 64;
     info->memory_bytes = memory_bytes(&unit->gl);
     info->max_buffer_bytes = unit->limits.buffer_bytes;

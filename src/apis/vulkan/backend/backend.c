@@ -7,46 +7,16 @@ static const kiln_include_rules include_rules = {
 };
 
 static const kiln_compiler_ops compiler_ops = {
-    .abi = KILN_BACKEND_ABI,
-    .size = sizeof(kiln_compiler_ops),
-    .stages = kn_vk_stages,
-    .target_of_device = kn_vk_target_of_device,
+    KN_COMPILER_OPS(kn_vk_),
+    KN_SEARCH_OPS(kn_glsl_),
     .target_parse = kn_vk_target_parse,
-    .target_destroy = kn_vk_target_destroy,
-    .identify = kn_vk_identify,
-    .system_include_dir = kn_vk_system_include_dir,
-    .ships_header = kn_vk_ships_header,
-    .uncacheable_option = kn_vk_uncacheable_option,
-    .compile = kn_vk_compile,
     .include_rules = &include_rules,
 };
 
 static const kiln_device_ops device_ops = {
-    .abi = KILN_BACKEND_ABI,
-    .size = sizeof(kiln_device_ops),
-    .device_info = kn_vk_device_info,
-    .device_open = kn_vk_device_open,
-    .device_close = kn_vk_device_close,
-    .buffer_create = kn_vk_buffer_create,
-    .buffer_destroy = kn_vk_buffer_destroy,
-    .program_load = kn_vk_program_load,
-    .program_unload = kn_vk_program_unload,
+    KN_DEVICE_OPS(kn_vk_),
     .program_grew = kn_vk_program_grew,
     .program_capture = kn_vk_program_capture,
-    .program_entry = kn_vk_program_entry,
-    .program_params = kn_vk_program_params,
-    .queue_create = kn_vk_queue_create,
-    .queue_destroy = kn_vk_queue_destroy,
-    .queue_write = kn_vk_queue_write,
-    .queue_read = kn_vk_queue_read,
-    .queue_fill = kn_vk_queue_fill,
-    .queue_copy = kn_vk_queue_copy,
-    .queue_launch = kn_vk_queue_launch,
-    .queue_finish = kn_vk_queue_finish,
-    .event_done = kn_vk_event_done,
-    .event_wait = kn_vk_event_wait,
-    .event_elapsed = kn_vk_event_elapsed,
-    .event_destroy = kn_vk_event_destroy,
 };
 
 static const char *const basis_variables[] = {

@@ -13,7 +13,6 @@
 #include "base/checked.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-#include "hal/glsl_prelude.h"
 #include "sys/elf.h"
 #include "sys/file.h"
 #include "sys/paths.h"
@@ -24,8 +23,6 @@ enum {
     SHADERC_KIND_COMPUTE = 2,
     SHADERC_STATUS_SUCCESS = 0,
     SHADERC_STATUS_ERROR = 2, /* the source is at fault */
-    INCLUDE_LIMIT = 16 << 20,
-    INCLUDE_DEPTH = 64,
 };
 
 static bool take_file(kn_vk *vk, const char *path)
@@ -173,101 +170,50 @@ static kiln_status get_shaderc(kn_vk *vk, kiln_diag *diag)
     return status;
 }
 
-/* --- includes: the same places, in the same order, as kiln's own resolver --------------------- */
+/* --- includes --------------------------------------------------------------------------------- */
 
 typedef struct include_context {
     const kiln_source *source;
     bool too_deep; /* every later include fails, too: the compiler goes on after an error */
 } include_context;
 
-static kn_shaderc_include *new_include(const char *name, char *content, size_t length)
-{
-    kn_shaderc_include *include = (kn_shaderc_include *)calloc(1, sizeof(*include));
-    char *copy = kn_text_copy(name);
-    if (include == NULL || copy == NULL) {
-        free(copy);
-        free(content);
-        free(include);
-        return NULL;
-    }
-    include->source_name = copy;
-    include->source_name_length = content != NULL ? strlen(copy) : 0;
-    include->content = content;
-    include->content_length = length;
-    return include;
-}
-
-static kn_shaderc_include *include_text(const char *name, const char *text, size_t length)
-{
-    char *copy = kn_text_copy_n(text, length);
-    return copy != NULL ? new_include(name, copy, length) : NULL;
-}
-
-static kn_shaderc_include *try_file(const char *dir, const char *name)
-{
-    char *path = dir != NULL ? kn_path_join(dir, name) : kn_text_copy(name);
-    void *data = NULL;
-    size_t size = 0;
-    kn_shaderc_include *include = NULL;
-    if (path != NULL &&
-        kn_file_read(path, INCLUDE_LIMIT, false, &data, &size, NULL, NULL) == KILN_OK) {
-        include = new_include(path, (char *)data, size);
-    }
-    free(path);
-    return include;
-}
-
-/* An empty name with a message is how shaderc learns of a failure. */
-static kn_shaderc_include *include_failure(const char *message)
-{
-    kn_shaderc_include *include = include_text("", message, strlen(message));
-    if (include != NULL) {
-        include->source_name_length = 0;
-    }
-    return include;
-}
+typedef struct included {
+    kn_shaderc_include base;
+    kn_glsl_file file;
+} included;
 
 static kn_shaderc_include *resolve_include(void *user, const char *requested, int type,
                                            const char *requesting, size_t depth)
 {
+    static const char deep[] =
+        "includes are nested more than 64 deep: look for a file that includes itself";
+    static const char nowhere[] = "file not found in the include directories";
     include_context *context = (include_context *)user;
-    const kiln_source *source = context->source;
-    context->too_deep = context->too_deep || depth > INCLUDE_DEPTH; /* shaderc has no bound */
-    if (context->too_deep) {
-        return include_failure(
-            "includes are nested more than 64 deep: look for a file that includes itself");
+    included *made = (included *)calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return NULL;
     }
-    for (size_t i = 0; i < source->header_count; i++) {
-        if (strcmp(source->headers[i].name, requested) == 0) {
-            return include_text(requested, source->headers[i].text, source->headers[i].length);
-        }
+    /* Between quotes: beside the includer first. One without a directory is not a file, and the
+     * current directory is not a place to look in. */
+    const char *includer = type == 0 && strchr(requesting, '/') != NULL ? requesting : NULL;
+    context->too_deep = context->too_deep || depth > KN_GLSL_DEPTH; /* shaderc has no bound */
+    if (context->too_deep || !kn_glsl_find(context->source, includer, requested, &made->file)) {
+        /* An empty name with a message is how shaderc learns of a failure. */
+        made->file = (kn_glsl_file){.text = context->too_deep ? deep : nowhere};
+        made->file.length = strlen(made->file.text);
     }
-    if (strcmp(requested, "kiln.glsl") == 0) {
-        return include_text(requested, kn_glsl_prelude, strlen(kn_glsl_prelude));
-    }
-    kn_shaderc_include *include = NULL;
-    if (kn_path_is_absolute(requested)) {
-        include = try_file(NULL, requested);
-    }
-    if (include == NULL && type == 0 && strchr(requesting, '/') != NULL) {
-        /* Between quotes: next to the includer first. One without a directory is not a file, and
-         * the current directory is not a place to look in. */
-        char *dir = kn_path_dir(requesting);
-        include = dir != NULL ? try_file(dir, requested) : NULL;
-        free(dir);
-    }
-    for (size_t i = 0; include == NULL && i < source->include_dir_count; i++) {
-        include = try_file(source->include_dirs[i], requested);
-    }
-    return include != NULL ? include : include_failure("file not found in the include directories");
+    made->base.source_name = made->file.name != NULL ? made->file.name : "";
+    made->base.source_name_length = strlen(made->base.source_name);
+    made->base.content = made->file.text;
+    made->base.content_length = made->file.length;
+    return &made->base;
 }
 
 static void release_include(void *user, kn_shaderc_include *include)
 {
     (void)user;
     if (include != NULL) {
-        free((void *)(uintptr_t)include->source_name);
-        free((void *)(uintptr_t)include->content);
+        kn_glsl_file_deinit(&((included *)(void *)include)->file);
         free(include);
     }
 }

@@ -75,28 +75,6 @@ kiln_status kn_vk_identify(void *instance, const kiln_stage *stage, const kiln_t
     return KILN_OK;
 }
 
-const char *kn_vk_system_include_dir(void *instance, const kiln_target *target, size_t index)
-{
-    (void)instance;
-    (void)target;
-    (void)index;
-    return NULL; /* GLSL has no system headers */
-}
-
-bool kn_vk_ships_header(void *instance, const kiln_target *target, const char *name)
-{
-    (void)instance;
-    (void)target;
-    return strcmp(name, "kiln.glsl") == 0; /* part of this library: glsl.c */
-}
-
-const char *kn_vk_uncacheable_option(void *instance, const kiln_source *source)
-{
-    (void)instance;
-    (void)source;
-    return NULL; /* no option names a file: glsl.c takes a closed list */
-}
-
 /* SPIR-V with debug information holds the names of the source and of each header, as shaderc got
  * them. */
 uint32_t kn_vk_option_effects(void *instance, const kiln_source *source)

@@ -56,6 +56,12 @@ void kn_vk_physical_query(const kn_vk *vk, VkPhysicalDevice handle, kn_vk_physic
     out_physical->driver.driverName[VK_MAX_DRIVER_NAME_SIZE - 1] = '\0';
     out_physical->driver.driverInfo[VK_MAX_DRIVER_INFO_SIZE - 1] = '\0';
     find_family(vk, out_physical);
+    const VkPhysicalDeviceLimits *limits = &out_physical->properties.limits;
+    out_physical->groups.size = limits->maxComputeWorkGroupInvocations;
+    for (int i = 0; i < 3; i++) {
+        out_physical->groups.dim[i] = limits->maxComputeWorkGroupSize[i];
+        out_physical->groups.count[i] = limits->maxComputeWorkGroupCount[i];
+    }
 }
 
 kiln_device_class kn_vk_class_of(VkPhysicalDeviceType type)
@@ -93,10 +99,8 @@ static const char *vendor_name(uint32_t id)
 static void fill_limits(const kn_vk *vk, const kn_vk_physical *physical, kiln_device_info *info)
 {
     const VkPhysicalDeviceLimits *limits = &physical->properties.limits;
-    info->max_group_size = limits->maxComputeWorkGroupInvocations;
-    for (int i = 0; i < 3; i++) {
-        info->max_group_dim[i] = limits->maxComputeWorkGroupSize[i];
-    }
+    info->max_group_size = physical->groups.size;
+    memcpy(info->max_group_dim, physical->groups.dim, sizeof(info->max_group_dim));
     info->subgroup_size = physical->subgroup.subgroupSize;
     info->local_bytes = limits->maxComputeSharedMemorySize;
     info->max_buffer_bytes = limits->maxStorageBufferRange;

@@ -15,7 +15,7 @@
 
 #include "apis/vulkan/backend/pool.h"
 #include "apis/vulkan/backend/spirv.h"
-#include "kiln/sys/backend.h"
+#include "hal/glsl.h"
 #include "sys/dylib.h"
 #include "sys/thread.h"
 
@@ -60,6 +60,7 @@ typedef struct kn_vk_physical {
     VkPhysicalDeviceIDProperties id;
     VkPhysicalDeviceDriverProperties driver; /* zero before 1.2 */
     VkPhysicalDeviceSubgroupProperties subgroup;
+    kn_glsl_groups groups;
     uint32_t family;         /* of the queue that compute uses */
     uint32_t timestamp_bits; /* 0: the family has no time stamps */
 } kn_vk_physical;
@@ -107,95 +108,64 @@ void kn_vk_close(void *instance);
 const char *kn_vk_bind_instance(PFN_vkGetInstanceProcAddr get, VkInstance instance,
                                 kn_vk_instance_fn *fn);
 
-/* info.c, device.c */
-kiln_status kn_vk_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
-                              kiln_diag *diag);
-/* Uses vk->fn and vk->api_version alone. */
+#define KN_OPERATION(name) kn_vk_##name
+#include "hal/operations.h"
+
+/* info.c: uses vk->fn and vk->api_version alone. */
 void kn_vk_physical_query(const kn_vk *vk, VkPhysicalDevice handle, kn_vk_physical *out_physical);
-kiln_status kn_vk_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
-void kn_vk_device_close(void *device);
 
 /* glsl.c: finds shaderc by its file, opens it at the first compile, compiles GLSL to SPIR-V. */
 void kn_vk_shaderc_find(kn_vk *vk);
 kiln_status kn_vk_compile_glsl(kn_vk *vk, const kiln_compile_request *request,
                                kiln_artifact *artifact, kiln_diag *diag);
 
-/* target.c, identity.c */
-const kiln_stage *kn_vk_stages(void *instance, const kiln_target *target, kiln_language language,
-                               size_t *out_count);
-kiln_status kn_vk_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
-                                   kiln_diag *diag);
-kiln_status kn_vk_target_parse(void *instance, const char *name, kiln_target *out_target,
-                               kiln_diag *diag);
-void kn_vk_target_destroy(void *instance, kiln_target *target);
-kiln_status kn_vk_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
-                           const kiln_identity *identity, kiln_diag *diag);
-/* What pipeline data depends on besides the shader. */
+/* identity.c: what pipeline data depends on besides the shader. */
 kiln_device_class kn_vk_class_of(VkPhysicalDeviceType type);
 void kn_vk_identify_driver(const kn_vk_physical *physical, const kiln_identity *identity);
-const char *kn_vk_system_include_dir(void *instance, const kiln_target *target, size_t index);
-bool kn_vk_ships_header(void *instance, const kiln_target *target, const char *name);
-const char *kn_vk_uncacheable_option(void *instance, const kiln_source *source);
-uint32_t kn_vk_option_effects(void *instance, const kiln_source *source);
 
-/* cache_header.c: whether a VkPipelineCache's data was made for this very device and driver, by the
- * header that the specification gives it. KILN_E_REJECTED with the reason. Needs nothing else of
- * the backend. */
+/* pipeline_cache.c: whether a VkPipelineCache's data was made for this very device and driver, by
+ * the header that the specification gives it. KILN_E_REJECTED with the reason. */
 kiln_status kn_vk_cache_check(const VkPhysicalDeviceProperties *properties, const void *data,
                               size_t size, kiln_diag *diag);
+/* An object of the driver's with this data, or an empty one (NULL). KILN_E_REJECTED where the data
+ * is not this driver's, or the driver will not have it. */
+kiln_status kn_vk_cache_create(PFN_vkCreatePipelineCache create, VkDevice device,
+                               const VkPhysicalDeviceProperties *properties, const void *data,
+                               size_t size, VkPipelineCache *out_cache, kiln_diag *diag);
+/* Its data, malloc'ed; sound, or an error. */
+kiln_status kn_vk_cache_read(PFN_vkGetPipelineCacheData get, VkDevice device,
+                             const VkPhysicalDeviceProperties *properties, VkPipelineCache cache,
+                             void **out_data, size_t *out_size, kiln_diag *diag);
 
 /* program.c: modules, layouts and pipelines; one pipeline an entry and work-group size. */
-typedef struct kn_vk_program kn_vk_program;
 typedef struct kn_vk_pipeline {
     VkPipeline handle;
     const kn_spirv_entry *entry;
     uint32_t local[3];
 } kn_vk_pipeline;
-kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,
-                          kiln_artifact *artifact, void **out_live, kiln_diag *diag);
-kiln_status kn_vk_program_load(void *device, const kiln_load_request *request, void **out_program,
-                               kiln_diag *diag);
-void kn_vk_program_unload(void *device, void *program);
-bool kn_vk_program_grew(void *device, void *program);
-kiln_status kn_vk_program_capture(void *device, void *program, kiln_artifact *artifact,
-                                  kiln_diag *diag);
-const char *kn_vk_program_entry(void *device, void *program, size_t index);
-kiln_status kn_vk_program_params(void *device, void *program, const char *entry,
-                                 const kiln_param **out_params, size_t *out_count, kiln_diag *diag);
-const kn_spirv *kn_vk_program_module(const kn_vk_program *program);
-VkPipelineLayout kn_vk_program_layout(const kn_vk_program *program);
-VkDescriptorSetLayout kn_vk_program_set_layout(const kn_vk_program *program);
+
+enum { KN_VK_MAX_PIPELINES = 256 };
+typedef struct kn_vk_program {
+    kn_vk_device *device;
+    kn_spirv module;
+    VkShaderModule shader;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipelineCache cache;
+    kn_mutex lock; /* pipelines, grew */
+    kn_vk_pipeline *pipelines[KN_VK_MAX_PIPELINES];
+    size_t pipeline_count;
+    bool grew;
+} kn_vk_program;
 /* The pipeline for a launch; `local` of zeros lets it choose. KILN_E_INVALID for an unknown entry
  * or a work-group size that the shader fixes otherwise. */
 kiln_status kn_vk_program_pipeline(kn_vk_program *program, const char *entry,
                                    const uint64_t local[3], const uint64_t global[3],
                                    const kn_vk_pipeline **out_pipeline, kiln_diag *diag);
 
-/* memory.c */
-kiln_status kn_vk_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
-void kn_vk_buffer_destroy(void *device, void *buffer);
-/* Any buffer: storage or staging, by the properties its memory must have. */
+/* memory.c: any buffer, storage or staging, by the properties its memory must have. */
 kiln_status kn_vk_buffer_init(kn_vk_device *device, size_t size, VkMemoryPropertyFlags wanted,
                               kn_vk_buffer *out_buffer, kiln_diag *diag);
 void kn_vk_buffer_deinit(kn_vk_device *device, kn_vk_buffer *buffer);
-
-/* queue.c, launch.c */
-kiln_status kn_vk_queue_create(void *device, void **out_queue, kiln_diag *diag);
-void kn_vk_queue_destroy(void *device, void *queue);
-kiln_status kn_vk_queue_finish(void *queue, kiln_diag *diag);
-kiln_status kn_vk_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                              size_t size, void **out_event, kiln_diag *diag);
-kiln_status kn_vk_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                             void **out_event, kiln_diag *diag);
-kiln_status kn_vk_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
-                             size_t pattern_size, size_t size, kiln_diag *diag);
-kiln_status kn_vk_queue_copy(void *queue, void *from, size_t from_offset, void *to,
-                             size_t to_offset, size_t size, kiln_diag *diag);
-kiln_status kn_vk_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                               kiln_diag *diag);
-bool kn_vk_event_done(void *device, void *event);
-kiln_status kn_vk_event_wait(void *device, void *event, kiln_diag *diag);
-kiln_status kn_vk_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
-void kn_vk_event_destroy(void *device, void *event);
 
 #endif

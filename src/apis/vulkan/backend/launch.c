@@ -28,11 +28,9 @@ static kiln_status bind_buffer(const kn_vk_device *device, const kn_spirv *modul
     const bool uniform = module->bindings[bound->buffer_count].uniform;
     const VkDeviceSize alignment =
         uniform ? limits->minUniformBufferOffsetAlignment : limits->minStorageBufferOffsetAlignment;
-    if (alignment > 0 && arg->offset % alignment != 0) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "align the offset, or pass it as a value",
-                             launch->entry,
-                             "argument %zu: buffer offset %zu is not a multiple of %llu", index,
-                             arg->offset, (unsigned long long)alignment);
+    kiln_status status = kn_glsl_check_offset(launch, index, alignment, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     /* No block is larger than the limit: what of a buffer lies beyond it is out of reach. */
     const bool whole = !uniform || arg->size <= limits->maxUniformBufferRange;
@@ -52,10 +50,10 @@ static kiln_status bind_value(const kn_spirv *module, const kiln_sys_launch *lau
                              index, module->member_count);
     }
     const kn_spirv_member *member = &module->members[bound->value_count++];
-    if (member->size != arg->size) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "pass the type that the shader declares",
-                             launch->entry, "argument %zu (%s %s) takes %u bytes, %zu were given",
-                             index, member->type, member->name, member->size, arg->size);
+    kiln_status status =
+        kn_glsl_check_value(launch, index, member->type, member->name, member->size, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     memcpy(bound->push + member->offset, arg->value, arg->size);
     return KILN_OK;
@@ -85,34 +83,13 @@ static kiln_status bind_args(const kn_vk_device *device, const kn_spirv *module,
     return KILN_OK;
 }
 
-static kiln_status count_groups(const kn_vk_device *device, const kiln_sys_launch *launch,
-                                const kn_vk_pipeline *pipeline, uint32_t groups[3], kiln_diag *diag)
-{
-    const VkPhysicalDeviceLimits *limits = &device->physical->properties.limits;
-    for (int i = 0; i < 3; i++) {
-        const uint64_t count = launch->global[i] / pipeline->local[i];
-        if (launch->offset[i] != 0) {
-            return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add the offset inside the shader",
-                                 launch->entry, "Vulkan has no global offset");
-        }
-        if (launch->global[i] % pipeline->local[i] != 0 ||
-            count > limits->maxComputeWorkGroupCount[i]) {
-            return kiln_diag_set(diag, KILN_E_INVALID, NULL, launch->entry,
-                                 "dimension %d: %llu items in groups of %u cannot be launched", i,
-                                 (unsigned long long)launch->global[i], pipeline->local[i]);
-        }
-        groups[i] = (uint32_t)count;
-    }
-    return KILN_OK;
-}
-
 static kiln_status write_descriptors(const kn_vk_job *job, const kn_vk_program *program,
                                      const bound_args *bound, VkDescriptorSet *out_set,
                                      kiln_diag *diag)
 {
     const kn_vk_device *device = job->queue->device;
-    const kn_spirv *module = kn_vk_program_module(program);
-    const VkDescriptorSetLayout layout = kn_vk_program_set_layout(program);
+    const kn_spirv *module = &program->module;
+    const VkDescriptorSetLayout layout = program->set_layout;
     const VkDescriptorSetAllocateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, NULL,
                                               job->descriptors, 1, &layout};
     VkWriteDescriptorSet writes[KN_SPIRV_MAX_BINDINGS];
@@ -144,8 +121,8 @@ static void record_launch(kn_vk_job *job, const kn_vk_program *program,
                           VkDescriptorSet set, const uint32_t groups[3])
 {
     const struct kn_vk_device_fn *fn = &job->queue->device->fn;
-    const VkPipelineLayout layout = kn_vk_program_layout(program);
-    const uint32_t push_size = kn_vk_program_module(program)->push_size;
+    const VkPipelineLayout layout = program->layout;
+    const uint32_t push_size = program->module.push_size;
     fn->vkCmdBindPipeline(job->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->handle);
     if (bound->buffer_count > 0) {
         fn->vkCmdBindDescriptorSets(job->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1,
@@ -176,10 +153,11 @@ kiln_status kn_vk_queue_launch(void *handle, const kiln_sys_launch *launch, void
     kiln_status status = kn_vk_program_pipeline(program, launch->entry, launch->local,
                                                 launch->global, &pipeline, diag);
     if (status == KILN_OK) {
-        status = bind_args(queue->device, kn_vk_program_module(program), launch, &bound, diag);
+        status = bind_args(queue->device, &program->module, launch, &bound, diag);
     }
     if (status == KILN_OK) {
-        status = count_groups(queue->device, launch, pipeline, groups, diag);
+        status = kn_glsl_count_groups(&queue->device->physical->groups, launch, pipeline->local,
+                                      groups, diag);
     }
     if (status != KILN_OK) {
         return status;

@@ -6,24 +6,10 @@
 
 #include "apis/vulkan/backend/instance.h"
 #include "base/diag.h"
+#include "base/span.h"
 #include "base/stages.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-
-enum { MAX_PIPELINES = 256 };
-
-struct kn_vk_program {
-    kn_vk_device *device;
-    kn_spirv module;
-    VkShaderModule shader;
-    VkDescriptorSetLayout set_layout;
-    VkPipelineLayout layout;
-    VkPipelineCache cache;
-    kn_mutex lock; /* pipelines, grew */
-    kn_vk_pipeline *pipelines[MAX_PIPELINES];
-    size_t pipeline_count;
-    bool grew;
-};
 
 static kiln_status create_layouts(kn_vk_program *program, kiln_diag *diag)
 {
@@ -70,62 +56,6 @@ static kiln_status check_limits(const kn_vk_program *program, const char *name, 
                              "it takes %u bytes of push constants; this device has %u",
                              program->module.push_size, limits->maxPushConstantsSize);
     }
-    return KILN_OK;
-}
-
-static kiln_status create_program(kn_vk_device *device, const void *spirv, size_t spirv_size,
-                                  const void *cache, size_t cache_size, const char *name,
-                                  kn_vk_program **out_program, kiln_diag *diag)
-{
-    kn_vk_program *program = (kn_vk_program *)calloc(1, sizeof(*program));
-    *out_program = NULL;
-    if (program == NULL) {
-        return kn_no_memory(diag, name);
-    }
-    program->device = device;
-    kn_mutex_init(&program->lock);
-    kiln_status status =
-        cache != NULL ? kn_vk_cache_check(&device->physical->properties, cache, cache_size, diag)
-                      : KILN_OK;
-    if (status == KILN_OK) {
-        status = kn_spirv_reflect(spirv, spirv_size, name, &program->module, diag);
-    }
-    if (status == KILN_OK) {
-        status = check_limits(program, name, diag);
-    }
-    if (status == KILN_OK) {
-        status = create_layouts(program, diag);
-    }
-    if (status != KILN_OK) {
-        goto cleanup;
-    }
-    const VkShaderModuleCreateInfo shader_info = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = spirv_size,
-        .pCode = (const uint32_t *)spirv, /* core keeps artifacts aligned as malloc does */
-    };
-    VkResult result =
-        device->fn.vkCreateShaderModule(device->handle, &shader_info, NULL, &program->shader);
-    if (result != VK_SUCCESS) {
-        status = kn_vk_fail(result, "vkCreateShaderModule", diag);
-        goto cleanup;
-    }
-    const VkPipelineCacheCreateInfo cache_info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-        .initialDataSize = cache != NULL ? cache_size : 0,
-        .pInitialData = cache,
-    };
-    result = device->fn.vkCreatePipelineCache(device->handle, &cache_info, NULL, &program->cache);
-    if (result != VK_SUCCESS) {
-        status = kn_vk_fail(result, "vkCreatePipelineCache", diag);
-        status = cache != NULL && status != KILN_E_NOMEM ? KILN_E_REJECTED : status;
-    }
-cleanup:
-    if (status != KILN_OK) {
-        kn_vk_program_unload(device, program);
-        return status;
-    }
-    *out_program = program;
     return KILN_OK;
 }
 
@@ -192,10 +122,11 @@ static kiln_status create_pipeline(kn_vk_program *program, const kn_spirv_entry 
         .layout = program->layout,
     };
     kn_vk_pipeline *pipeline = (kn_vk_pipeline *)calloc(1, sizeof(*pipeline));
-    if (pipeline == NULL || program->pipeline_count == MAX_PIPELINES) {
+    if (pipeline == NULL || program->pipeline_count == KN_VK_MAX_PIPELINES) {
         free(pipeline);
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, entry->name,
-                             "out of memory, or more than %d work-group sizes", MAX_PIPELINES);
+                             "out of memory, or more than %d work-group sizes",
+                             KN_VK_MAX_PIPELINES);
     }
     VkResult result = device->fn.vkCreateComputePipelines(device->handle, program->cache, 1, &info,
                                                           NULL, &pipeline->handle);
@@ -233,39 +164,6 @@ static kiln_status no_such_entry(const kn_spirv *module, const char *name, kiln_
                          list);
 }
 
-/* As many items of a dimension as fit: a power of two that divides the range. */
-static uint32_t fill_dimension(uint64_t budget, uint64_t global, uint32_t most)
-{
-    uint32_t size = 1;
-    while ((uint64_t)size * 2 <= budget && global % (2 * (uint64_t)size) == 0 && 2 * size <= most) {
-        size *= 2;
-    }
-    return size;
-}
-
-/* One dimension of a launch's work-groups: what the shader fixes, else what is asked for, else as
- * much as fits; 0 if it is too much. */
-static kiln_status choose_dimension(const kn_spirv_entry *entry, uint32_t dimension,
-                                    uint64_t wanted, uint64_t budget, uint64_t global,
-                                    uint32_t most, uint32_t *out_size, kiln_diag *diag)
-{
-    if (entry->specialised[dimension]) {
-        *out_size = wanted == 0      ? fill_dimension(budget, global, most)
-                    : wanted <= most ? (uint32_t)wanted
-                                     : 0;
-        return KILN_OK;
-    }
-    *out_size = entry->local[dimension];
-    if (wanted != 0 && wanted != *out_size) {
-        return kiln_diag_set(diag, KILN_E_INVALID,
-                             "launch with that size, or declare local_size_*_id", entry->name,
-                             "the shader fixes dimension %u of its work-group "
-                             "at %u; the launch asks for %llu",
-                             dimension, *out_size, (unsigned long long)wanted);
-    }
-    return KILN_OK;
-}
-
 /* Dimensions that are one constant have one size. */
 static kiln_status check_shared(const kn_spirv_entry *entry, const uint32_t local[3],
                                 kiln_diag *diag)
@@ -287,35 +185,6 @@ static kiln_status check_shared(const kn_spirv_entry *entry, const uint32_t loca
     return KILN_OK;
 }
 
-static kiln_status choose_local(const kn_vk_program *program, const kn_spirv_entry *entry,
-                                const uint64_t asked[3], const uint64_t global[3],
-                                uint32_t local[3], kiln_diag *diag)
-{
-    const VkPhysicalDeviceLimits *limits = &program->device->physical->properties.limits;
-    uint64_t budget =
-        limits->maxComputeWorkGroupInvocations < 256 ? limits->maxComputeWorkGroupInvocations : 256;
-    uint64_t items = 1;
-    for (uint32_t i = 0; i < 3; i++) { /* what the shader fixes is used up already */
-        budget /= !entry->specialised[i] && entry->local[i] > 0 ? entry->local[i] : 1;
-    }
-    for (uint32_t i = 0; i < 3; i++) {
-        kiln_status status =
-            choose_dimension(entry, i, asked[0] != 0 ? asked[i] : 0, budget, global[i],
-                             limits->maxComputeWorkGroupSize[i], &local[i], diag);
-        if (status != KILN_OK) {
-            return status;
-        }
-        items *= local[i];
-        budget /= entry->specialised[i] && local[i] > 0 ? local[i] : 1;
-    }
-    if (items == 0 || items > limits->maxComputeWorkGroupInvocations) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "use smaller work-groups", entry->name,
-                             "this device allows %u work-items in a group",
-                             limits->maxComputeWorkGroupInvocations);
-    }
-    return check_shared(entry, local, diag);
-}
-
 kiln_status kn_vk_program_pipeline(kn_vk_program *program, const char *entry,
                                    const uint64_t local[3], const uint64_t global[3],
                                    const kn_vk_pipeline **out_pipeline, kiln_diag *diag)
@@ -326,7 +195,12 @@ kiln_status kn_vk_program_pipeline(kn_vk_program *program, const char *entry,
         return no_such_entry(&program->module, entry, KILN_E_INVALID, diag);
     }
     uint32_t size[3] = {1, 1, 1};
-    kiln_status status = choose_local(program, found, local, global, size, diag);
+    kiln_status status =
+        kn_glsl_choose_local(&program->device->physical->groups, found->specialised, found->local,
+                             local, global, found->name, size, diag);
+    if (status == KILN_OK) {
+        status = check_shared(found, size, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }
@@ -347,7 +221,6 @@ kiln_status kn_vk_program_pipeline(kn_vk_program *program, const char *entry,
 
 /* --- the backend's operations ----------------------------------------------------------------- */
 
-/* Makes the pipelines whose size is fixed; those left to specialisation wait for their launch. */
 static kiln_status create_fixed_pipelines(kn_vk_program *program, kiln_diag *diag)
 {
     static const uint64_t any[3] = {0, 0, 0};
@@ -365,36 +238,70 @@ static kiln_status create_fixed_pipelines(kn_vk_program *program, kiln_diag *dia
     return status;
 }
 
-#define CACHE_LIMIT ((size_t)1 << 30) /* larger ones are not believed */
+static kiln_status create_shader(kn_vk_program *program, const void *spirv, size_t size,
+                                 kiln_diag *diag)
+{
+    const kn_vk_device *device = program->device;
+    const VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = size,
+        .pCode = (const uint32_t *)spirv, /* core keeps artifacts aligned as malloc does */
+    };
+    VkResult result =
+        device->fn.vkCreateShaderModule(device->handle, &info, NULL, &program->shader);
+    return result == VK_SUCCESS ? KILN_OK : kn_vk_fail(result, "vkCreateShaderModule", diag);
+}
+
+/* Makes the pipelines whose size is fixed, too; those left to specialisation wait for a launch. */
+static kiln_status create_program(kn_vk_device *device, kn_span spirv, kn_span cache,
+                                  const char *name, kn_vk_program **out_program, kiln_diag *diag)
+{
+    kn_vk_program *program = (kn_vk_program *)calloc(1, sizeof(*program));
+    *out_program = NULL;
+    if (program == NULL) {
+        return kn_no_memory(diag, name);
+    }
+    program->device = device;
+    kn_mutex_init(&program->lock);
+    kiln_status status = kn_vk_cache_create(device->fn.vkCreatePipelineCache, device->handle,
+                                            &device->physical->properties, cache.data, cache.length,
+                                            &program->cache, diag);
+    if (status == KILN_OK) {
+        status = kn_spirv_reflect(spirv.data, spirv.length, name, &program->module, diag);
+    }
+    if (status == KILN_OK) {
+        status = check_limits(program, name, diag);
+    }
+    if (status == KILN_OK) {
+        status = create_layouts(program, diag);
+    }
+    if (status == KILN_OK) {
+        status = create_shader(program, spirv.data, spirv.length, diag);
+    }
+    if (status == KILN_OK) {
+        status = create_fixed_pipelines(program, diag);
+    }
+    if (status != KILN_OK) {
+        kn_vk_program_unload(device, program);
+        return status;
+    }
+    *out_program = program;
+    return KILN_OK;
+}
 
 kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *artifact,
                                   kiln_diag *diag)
 {
     kn_vk_device *device = (kn_vk_device *)opaque;
     kn_vk_program *program = (kn_vk_program *)handle;
+    void *data = NULL;
     size_t size = 0;
     kn_mutex_lock(&program->lock);
     program->grew = false;
     kn_mutex_unlock(&program->lock);
-    VkResult result =
-        device->fn.vkGetPipelineCacheData(device->handle, program->cache, &size, NULL);
-    const size_t room = size <= CACHE_LIMIT ? size : 0;
-    void *data = result == VK_SUCCESS && room > 0 ? malloc(room) : NULL;
-    if (data == NULL) {
-        return result != VK_SUCCESS ? kn_vk_fail(result, "vkGetPipelineCacheData", diag)
-                                    : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "pipeline cache",
-                                                    "no data, or out of memory");
-    }
-    kiln_status status = KILN_OK;
-    result = device->fn.vkGetPipelineCacheData(device->handle, program->cache, &size, data);
-    if (result != VK_SUCCESS) { /* VK_INCOMPLETE: it grew meanwhile; the next capture has it */
-        status = kn_vk_fail(result, "vkGetPipelineCacheData", diag);
-    } else if (size > room) {
-        status = kiln_diag_set(diag, KILN_E_INTERNAL, "update the Vulkan driver", "pipeline cache",
-                               "the driver reports %zu bytes, after %zu before", size, room);
-    } else {
-        status = kn_vk_cache_check(&device->physical->properties, data, size, diag);
-    }
+    kiln_status status =
+        kn_vk_cache_read(device->fn.vkGetPipelineCacheData, device->handle,
+                         &device->physical->properties, program->cache, &data, &size, diag);
     if (status == KILN_OK &&
         device->vk->host->artifact_set(artifact, KILN_LANG_NONE, data, size) != KILN_OK) {
         status = kn_no_memory(diag, "pipeline cache");
@@ -446,17 +353,15 @@ kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,
     kn_vk_device *device = (kn_vk_device *)request->device;
     const kiln_source *source = request->source;
     const char *name = source->name != NULL ? source->name : "SPIR-V";
-    const void *spirv = request->input != NULL ? request->input->data : source->text;
-    const size_t size = request->input != NULL ? request->input->size : source->length;
+    const kn_span spirv = request->input != NULL
+                              ? kn_span_of(request->input->data, request->input->size)
+                              : kn_span_of(source->text, source->length);
     if (device == NULL) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile it where the device is", name,
                              "a pipeline needs a device");
     }
     kn_vk_program *program = NULL;
-    kiln_status status = create_program(device, spirv, size, NULL, 0, name, &program, diag);
-    if (status == KILN_OK) {
-        status = create_fixed_pipelines(program, diag);
-    }
+    kiln_status status = create_program(device, spirv, kn_span_of(NULL, 0), name, &program, diag);
     if (status == KILN_OK) {
         status = capture_new(device, program, request->want_live, artifact, diag);
     }
@@ -478,24 +383,14 @@ kiln_status kn_vk_program_load(void *opaque, const kiln_load_request *request, v
     const kiln_source *source = request->source;
     const char *name = source != NULL && source->name != NULL ? source->name : "program";
     const kiln_artifact *cache = request->artifacts[request->artifact_count - 1];
-    const void *spirv = source != NULL ? source->text : NULL;
-    size_t size = source != NULL ? source->length : 0;
+    kn_span spirv =
+        kn_span_of(source != NULL ? source->text : NULL, source != NULL ? source->length : 0);
     if (request->artifact_count > 1) {
-        spirv = request->artifacts[request->artifact_count - 2]->data;
-        size = request->artifacts[request->artifact_count - 2]->size;
+        const kiln_artifact *made = request->artifacts[request->artifact_count - 2];
+        spirv = kn_span_of(made->data, made->size);
     }
-    kn_vk_program *program = NULL;
-    kiln_status status =
-        create_program(device, spirv, size, cache->data, cache->size, name, &program, diag);
-    if (status == KILN_OK) {
-        status = create_fixed_pipelines(program, diag);
-    }
-    if (status != KILN_OK) {
-        kn_vk_program_unload(device, program);
-        return status;
-    }
-    *out_program = program;
-    return KILN_OK;
+    return create_program(device, spirv, kn_span_of(cache->data, cache->size), name,
+                          (kn_vk_program **)out_program, diag);
 }
 
 bool kn_vk_program_grew(void *device, void *handle)
@@ -528,19 +423,4 @@ kiln_status kn_vk_program_params(void *device, void *handle, const char *entry,
     /* A shader's buffers and values are two lists, each in an order of its own: how they interleave
      * is up to the launch, which checks count and sizes itself. */
     return KILN_E_UNSUPPORTED;
-}
-
-const kn_spirv *kn_vk_program_module(const kn_vk_program *program)
-{
-    return &program->module;
-}
-
-VkPipelineLayout kn_vk_program_layout(const kn_vk_program *program)
-{
-    return program->layout;
-}
-
-VkDescriptorSetLayout kn_vk_program_set_layout(const kn_vk_program *program)
-{
-    return program->set_layout;
 }

@@ -56,58 +56,15 @@ bool kn_vulkan_is_filled(size_t size)
 kiln_status kn_vulkan_make_cache(const kn_vulkan_site *site, const void *data, size_t size,
                                  VkPipelineCache *out_cache, kiln_diag *diag)
 {
-    const VkPipelineCacheCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-        .initialDataSize = size,
-        .pInitialData = size > 0 ? data : NULL,
-    };
-    kiln_status status =
-        size > 0 ? kn_vk_cache_check(&site->physical.properties, data, size, diag) : KILN_OK;
-    if (status != KILN_OK) {
-        return status;
-    }
-    VkResult result = site->create_cache(site->device, &info, NULL, out_cache);
-    if (result == VK_SUCCESS) {
-        return KILN_OK;
-    }
-    *out_cache = VK_NULL_HANDLE;
-    status = kn_vk_fail(result, "vkCreatePipelineCache", diag);
-    return size > 0 && status != KILN_E_NOMEM ? KILN_E_REJECTED : status;
+    return kn_vk_cache_create(site->create_cache, site->device, &site->physical.properties, data,
+                              size, out_cache, diag);
 }
 
 kiln_status kn_vulkan_read_cache(const kn_vulkan_site *site, VkPipelineCache cache, void **out_data,
                                  size_t *out_size, kiln_diag *diag)
 {
-    size_t size = 0;
-    VkResult result = VK_INCOMPLETE;
-    void *data = NULL;
-    /* It may grow between the two calls where another thread makes pipelines with it. */
-    for (int tries = 0; tries < 8 && result == VK_INCOMPLETE; tries++) {
-        free(data);
-        data = NULL;
-        result = site->get_data(site->device, cache, &size, NULL);
-        if (result != VK_SUCCESS || size == 0) {
-            break;
-        }
-        data = malloc(size);
-        if (data == NULL) {
-            return kn_no_memory(diag, what);
-        }
-        result = site->get_data(site->device, cache, &size, data);
-    }
-    kiln_status status = KILN_OK;
-    if (result != VK_SUCCESS) {
-        status = kn_vk_fail(result, "vkGetPipelineCacheData", diag);
-    } else {
-        status = kn_vk_cache_check(&site->physical.properties, data, data != NULL ? size : 0, diag);
-    }
-    if (status != KILN_OK) {
-        free(data);
-        return status;
-    }
-    *out_data = data;
-    *out_size = size;
-    return KILN_OK;
+    return kn_vk_cache_read(site->get_data, site->device, &site->physical.properties, cache,
+                            out_data, out_size, diag);
 }
 
 kiln_blob *kn_vulkan_read_blob(const kn_vulkan_site *site, VkPipelineCache cache)
