@@ -89,28 +89,42 @@ static uint32_t fill_dimension(uint64_t budget, uint64_t global, uint32_t most)
     return size;
 }
 
+/* Items that a group has room for beside what the shader fixes. */
+static uint64_t find_budget(const kn_glsl_groups *most, const bool open[3], const uint32_t *fixed)
+{
+    uint64_t budget = most->size < 256 ? most->size : 256;
+    for (size_t i = 0; fixed != NULL && i < 3; i++) {
+        budget /= !open[i] && fixed[i] > 0 ? fixed[i] : 1;
+    }
+    return budget;
+}
+
+static kiln_status check_fixed(const uint32_t *fixed, size_t i, uint64_t wanted, const char *name,
+                               kiln_diag *diag)
+{
+    return fixed == NULL || wanted == 0 || wanted == fixed[i]
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID,
+                               "launch with that size, or declare local_size_*_id", name,
+                               "the shader fixes dimension %zu of its work-group at %u; the "
+                               "launch asks for %llu",
+                               i, fixed[i], (unsigned long long)wanted);
+}
+
 kiln_status kn_glsl_choose_local(const kn_glsl_groups *most, const bool open[3],
                                  const uint32_t *fixed, const uint64_t asked[3],
                                  const uint64_t global[3], const char *name, uint32_t out_local[3],
                                  kiln_diag *diag)
 {
-    uint64_t budget = most->size < 256 ? most->size : 256;
+    uint64_t budget = find_budget(most, open, fixed);
     uint64_t items = 1;
-    for (size_t i = 0; fixed != NULL && i < 3; i++) { /* what is fixed is used up already */
-        budget /= !open[i] && fixed[i] > 0 ? fixed[i] : 1;
-    }
-    for (size_t i = 0; i < 3; i++) {
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < 3 && status == KILN_OK; i++) {
         const uint64_t wanted = asked[0] != 0 ? asked[i] : 0;
         if (!open[i]) {
             out_local[i] = fixed != NULL ? fixed[i] : 0;
-            if (fixed != NULL && wanted != 0 && wanted != fixed[i]) {
-                return kiln_diag_set(diag, KILN_E_INVALID,
-                                     "launch with that size, or declare local_size_*_id", name,
-                                     "the shader fixes dimension %zu of its work-group at %u; the "
-                                     "launch asks for %llu",
-                                     i, fixed[i], (unsigned long long)wanted);
-            }
             items *= fixed != NULL ? fixed[i] : 1;
+            status = check_fixed(fixed, i, wanted, name, diag);
             continue;
         }
         out_local[i] = wanted <= most->dim[i] ? (uint32_t)wanted : 0;
@@ -120,10 +134,11 @@ kiln_status kn_glsl_choose_local(const kn_glsl_groups *most, const bool open[3],
         items *= out_local[i];
         budget /= out_local[i] > 0 ? out_local[i] : 1;
     }
-    return items > 0 && items <= most->size
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INVALID, "use smaller work-groups", name,
+    if (status == KILN_OK && (items == 0 || items > most->size)) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, "use smaller work-groups", name,
                                "this device allows %u work-items in a group", most->size);
+    }
+    return status;
 }
 
 kiln_status kn_glsl_count_groups(const kn_glsl_groups *most, const kiln_sys_launch *launch,

@@ -88,6 +88,7 @@ static void scan_headers_64(const elf_reader *reader, const Elf64_Ehdr *header, 
                         sizeof(program))) {
             return;
         }
+        facts->interpreted = facts->interpreted || program.p_type == PT_INTERP;
         if (program.p_type == PT_NOTE && facts->build_id[0] == '\0') {
             scan_notes(reader, program.p_offset, program.p_filesz, facts);
         }

@@ -17,6 +17,7 @@ typedef struct kn_elf_facts {
     uint16_t machine;   /* e_machine */
     uint16_t type;      /* e_type: 2 program, 3 shared object */
     uint8_t bits;       /* 32 or 64 */
+    bool interpreted;   /* a program that the system's loader starts */
     uint64_t size;      /* of the file */
 } kn_elf_facts;
 

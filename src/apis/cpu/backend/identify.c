@@ -47,7 +47,7 @@ bool kn_cpu_object_identify(const char *path, char *id, size_t id_size, bool *ou
         return false;
     }
     free(resolved);
-    if (kn_cpu_object_build_id(file, text, sizeof(text), out_dynamic)) {
+    if (kn_cpu_object_build_id(path, text, sizeof(text), out_dynamic)) {
         kn_text_putf(id, id_size, "build-id:%s:%llu", text, (unsigned long long)facts.size);
         ok = true;
     } else if (file_digest(file, facts.size, text)) {
@@ -58,17 +58,17 @@ bool kn_cpu_object_identify(const char *path, char *id, size_t id_size, bool *ou
     return ok;
 }
 
-bool kn_cpu_object_is_script(const char *path)
+bool kn_cpu_object_begins(const char *path, const char *two)
 {
     char first[2] = {0};
     kn_file *file = NULL;
     const bool opened = kn_file_open(path, false, &file, NULL) == KILN_OK;
-    const bool script = opened && kn_file_read_at(file, 0, first, sizeof(first)) == KILN_OK &&
-                        first[0] == '#' && first[1] == '!';
+    const bool begins = opened && kn_file_read_at(file, 0, first, sizeof(first)) == KILN_OK &&
+                        memcmp(first, two, sizeof(first)) == 0;
     if (opened) {
         kn_file_close(file);
     }
-    return script;
+    return begins;
 }
 
 bool kn_cpu_object_holds(const char *path, const char *text)

@@ -1,12 +1,8 @@
-/* Which libraries a program of the compiler's loads: the system's loader says so, where the program
- * needs more than the C library. */
-#include <stdlib.h>
+/* Which libraries a program of the compiler's loads: the system's loader says so. */
 #include <string.h>
 
-#include "apis/cpu/backend/object.h"
 #include "apis/cpu/backend/toolchain.h"
 #include "base/text.h"
-#include "sys/paths.h"
 
 const char kn_cpu_null_device[] = "/dev/null";
 
@@ -23,24 +19,10 @@ static bool is_system_library(const char *name)
     return false;
 }
 
-static bool is_system(void *user, const char *name)
-{
-    (void)user;
-    return is_system_library(name);
-}
-
 bool kn_cpu_libraries_question(const char *path, cpu_ask *out_ask)
 {
-    kn_file *file = NULL;
-    char *resolved = kn_path_resolve(path); /* compilers are links, often */
     *out_ask = (cpu_ask){.argv = {path, NULL}, .variable = "LD_TRACE_LOADED_OBJECTS=1"};
-    /* Many need the C library alone, which the file says. */
-    const bool nothing = resolved != NULL &&
-                         kn_file_open(resolved, false, &file, NULL) == KILN_OK &&
-                         kn_cpu_object_each_needed(file, is_system, NULL);
-    kn_file_close(file);
-    free(resolved);
-    return !nothing;
+    return true;
 }
 
 /* Printed by the system's loader: "name => path (address)". */
@@ -65,13 +47,12 @@ bool kn_cpu_libraries_take(cpu_toolchain *toolchain, cpu_ask *ask)
     return ok;
 }
 
-bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir)
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir, bool *lost)
 {
     cpu_ask ask;
-    if (!kn_cpu_libraries_question(path, &ask)) {
-        return true;
-    }
+    (void)kn_cpu_libraries_question(path, &ask);
     kn_cpu_ask_together(dir, &ask, 1);
+    *lost = *lost || ask.result.lost;
     const bool ok = kn_cpu_libraries_take(toolchain, &ask);
     kn_cpu_asks_deinit(&ask, 1);
     return ok;

@@ -67,7 +67,7 @@ static bool lies_in_system32(const char *path)
     return is_it;
 }
 
-bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir)
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir, bool *lost)
 {
     void *data = NULL;
     size_t size = 0;
@@ -85,7 +85,7 @@ bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char
         if (library != NULL && !lies_in_system32(library)) {
             ok = kn_cpu_toolchain_add(toolchain, name, library, false, &dynamic) &&
                  (toolchain->tool_count == before || !dynamic ||
-                  kn_cpu_libraries_add(toolchain, library, dir));
+                  kn_cpu_libraries_add(toolchain, library, dir, lost));
         }
         free(library);
     }

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "sys/file.h"
+#include "sys/elf.h"
 
 enum {
     HEADER_SIZE = 64,
@@ -18,12 +18,7 @@ enum {
     MACHINE_AARCH64 = 183,
     SEGMENT_LOAD = 1,
     SEGMENT_DYNAMIC = 2,
-    SEGMENT_INTERPRETER = 3,
-    SEGMENT_NOTE = 4,
     SECTION_DYNSYM = 11,
-    NOTE_BUILD_ID = 3,
-    NOTE_LIMIT = 4096,
-    SEGMENT_LIMIT = 128,
 };
 
 /* The object is linked completely, so that a missing function is an error with a log and not a
@@ -167,55 +162,10 @@ const char *kn_cpu_object_kernel(const void *data, size_t size, size_t index)
     return NULL;
 }
 
-/* Writes the build id that a segment of notes holds. */
-static bool note_build_id(const unsigned char *notes, size_t size, char *id, size_t id_size)
+bool kn_cpu_object_build_id(const char *path, char *id, size_t id_size, bool *out_dynamic)
 {
-    size_t at = 0;
-    while (size - at >= 12) {
-        const size_t name = kn_get_u32(notes + at);
-        const size_t length = kn_get_u32(notes + at + 4);
-        const size_t bytes = at + 12 + ((name + 3) & ~(size_t)3);
-        if (name > size || length > size || bytes > size || length > size - bytes) {
-            return false;
-        }
-        if (kn_get_u32(notes + at + 8) == NOTE_BUILD_ID && name == 4 &&
-            memcmp(notes + at + 12, "GNU", 4) == 0 && length > 0 && 2 * length < id_size) {
-            kn_hex_encode(notes + bytes, length, id);
-            return true;
-        }
-        at = bytes + ((length + 3) & ~(size_t)3);
-        if (at > size) {
-            return false;
-        }
-    }
-    return false;
-}
-
-bool kn_cpu_object_build_id(kn_file *file, char *id, size_t id_size, bool *out_dynamic)
-{
-    unsigned char header[HEADER_SIZE];
-    unsigned char segment[SEGMENT_SIZE];
-    bool found = false;
-    if (kn_file_read_at(file, 0, header, sizeof(header)) != KILN_OK || !is_elf64(header) ||
-        kn_get_u16(header + 54) != SEGMENT_SIZE) {
-        return false;
-    }
-    const uint64_t table = kn_get_u64(header + 32);
-    const unsigned count = kn_get_u16(header + 56);
-    for (unsigned i = 0; i < count && i < SEGMENT_LIMIT; i++) {
-        if (kn_file_read_at(file, table + (uint64_t)i * SEGMENT_SIZE, segment, sizeof(segment)) !=
-            KILN_OK) {
-            return false;
-        }
-        const uint32_t type = kn_get_u32(segment);
-        const uint64_t length = kn_get_u64(segment + 32);
-        *out_dynamic = *out_dynamic || type == SEGMENT_INTERPRETER;
-        if (type == SEGMENT_NOTE && !found && length <= NOTE_LIMIT) {
-            unsigned char notes[NOTE_LIMIT];
-            found =
-                kn_file_read_at(file, kn_get_u64(segment + 8), notes, (size_t)length) == KILN_OK &&
-                note_build_id(notes, (size_t)length, id, id_size);
-        }
-    }
-    return found;
+    kn_elf_facts facts;
+    *out_dynamic = kn_elf_inspect(path, &facts, NULL) == KILN_OK && facts.interpreted;
+    kn_text_put(id, id_size, facts.build_id);
+    return facts.build_id[0] != '\0';
 }

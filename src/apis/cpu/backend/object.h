@@ -1,7 +1,7 @@
 /* The system's object files, as far as the cpu backend needs them: is this a shared object for that
  * machine, which kernels does it export, how is one asked for, and what identifies a program file.
- * object.c and needed.c read ELF, object_pe.c DLLs of Windows, identify.c any file. All read bytes
- * with bounds and trust nothing. */
+ * object.c reads ELF, object_pe.c DLLs of Windows, identify.c any file. All read bytes with bounds
+ * and trust nothing. */
 #ifndef KILN_CPU_BACKEND_OBJECT_H
 #define KILN_CPU_BACKEND_OBJECT_H
 
@@ -30,21 +30,17 @@ const char *kn_cpu_object_flag_for(const char *version);
 /* Whether -v names the file that was started, so that one which starts another is seen. */
 extern const bool kn_cpu_object_names_driver;
 
-/* The build id of an open file, where its format has one. `out_dynamic` as below. */
-bool kn_cpu_object_build_id(kn_file *file, char *id, size_t id_size, bool *out_dynamic);
-
-/* Calls `take` for each library that an ELF file names, until that is false. False as well if the
- * file does not say it in a way that is understood: the system's loader has to be asked then. */
-typedef bool cpu_needed_fn(void *user, const char *name);
-bool kn_cpu_object_each_needed(kn_file *file, cpu_needed_fn *take, void *user);
+/* The build id of a file, where its format has one. `out_dynamic` as below. */
+bool kn_cpu_object_build_id(const char *path, char *id, size_t id_size, bool *out_dynamic);
 
 /* What a program or library file is: "build-id:<hex>:<size>", or "xxh3:<hex>:<size>" of its bytes
  * where it has none. False if it cannot be read. `out_dynamic` marks an ELF program that the
  * system's loader starts. */
 bool kn_cpu_object_identify(const char *path, char *id, size_t id_size, bool *out_dynamic);
 
-/* True for a file that begins as a script does; for one that holds this text. */
-bool kn_cpu_object_is_script(const char *path);
+/* True for a file that begins with these two characters ("#!": a script); for one that holds this
+ * text. */
+bool kn_cpu_object_begins(const char *path, const char *two);
 bool kn_cpu_object_holds(const char *path, const char *text);
 
 #endif

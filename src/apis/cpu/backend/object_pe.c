@@ -59,12 +59,10 @@ const char *kn_cpu_object_kernel(const void *data, size_t size, size_t index)
 
 /* There is none: a program is identified by its bytes, and loads libraries if it is one of
  * Windows'. */
-bool kn_cpu_object_build_id(kn_file *file, char *id, size_t id_size, bool *out_dynamic)
+bool kn_cpu_object_build_id(const char *path, char *id, size_t id_size, bool *out_dynamic)
 {
-    char start[2];
     (void)id;
     (void)id_size;
-    *out_dynamic = kn_file_read_at(file, 0, start, sizeof(start)) == KILN_OK &&
-                   memcmp(start, "MZ", sizeof(start)) == 0;
+    *out_dynamic = kn_cpu_object_begins(path, "MZ");
     return false;
 }

@@ -1,6 +1,6 @@
 /* Asks a compiler what it is: its -v output, where its programs lie, and which libraries those
- * load. Runs nine short child processes, those at once that need nothing of one another, only when
- * nothing that is remembered still holds. */
+ * load. Runs a dozen short child processes, those at once that need nothing of one another, only
+ * when nothing that is remembered still holds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,7 +184,7 @@ static bool add_libraries(question *q, const cpu_tool *tool)
             return kn_cpu_libraries_take(q->toolchain, &asked->ask);
         }
     }
-    return kn_cpu_libraries_add(q->toolchain, tool->path, q->dir);
+    return kn_cpu_libraries_add(q->toolchain, tool->path, q->dir, &q->lost);
 }
 
 static bool add_file(question *q, const char *name, const char *path, bool on_path)
@@ -215,7 +215,7 @@ static bool add_program(question *q, const char *name, const char *called)
     bool on_path = false;
     char *path = find_program(called, &on_path);
     q->toolchain->indirect =
-        q->toolchain->indirect || (path != NULL && kn_cpu_object_is_script(path));
+        q->toolchain->indirect || (path != NULL && kn_cpu_object_begins(path, "#!"));
     const bool ok = path == NULL || add_file(q, on_path ? called : name, path, on_path);
     free(path);
     return ok;
@@ -338,7 +338,7 @@ static bool take_places(question *q, cpu_ask *ask)
     cpu_toolchain *toolchain = q->toolchain;
     q->lost = q->lost || ask->result.lost;
     toolchain->indirect = toolchain->indirect || (kn_cpu_object_names_driver && !q->named) ||
-                          kn_cpu_object_is_script(q->compiler);
+                          kn_cpu_object_begins(q->compiler, "#!");
     return (ask->result.out == NULL || kn_cpu_places_watch(toolchain, ask->result.out)) &&
            kn_cpu_places_watch_driver(toolchain, q->compiler);
 }

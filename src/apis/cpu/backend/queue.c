@@ -187,8 +187,8 @@ static void wait_for(queue *q, uint64_t number)
 }
 
 /* Hands a copy of `model` with its references over to the queue; on failure nothing was taken. */
-static kiln_status submit_command(queue *q, const command *model, void **out_event,
-                                  uint64_t *out_number, kiln_diag *diag)
+static kiln_status submit_command(queue *q, const command *model, void **out_event, bool waits,
+                                  kiln_diag *diag)
 {
     command *c = (command *)malloc(sizeof(*c));
     if (c == NULL) {
@@ -209,7 +209,10 @@ static kiln_status submit_command(queue *q, const command *model, void **out_eve
     if (c->from != NULL) {
         (void)kn_cpu_buffer_retain(c->from);
     }
-    *out_number = append_command(q, c);
+    const uint64_t number = append_command(q, c);
+    if (waits) {
+        wait_for(q, number);
+    }
     return KILN_OK;
 }
 
@@ -225,25 +228,20 @@ static kiln_status check_range(const cpu_buffer *buffer, size_t offset, size_t s
 }
 
 /* A copy to or from the host. In an idle queue it is done here and now. */
-static kiln_status transfer_bytes(queue *q, const command *model, void **out_event, kiln_diag *diag)
+static kiln_status transfer_bytes(queue *q, const command *model, const char *what,
+                                  void **out_event, kiln_diag *diag)
 {
-    uint64_t number = 0;
-    if (out_event == NULL) {
-        kn_mutex_lock(&q->mutex);
-        const bool idle = q->completed == q->submitted;
-        if (idle) {
-            run_command(q, model);
-        }
-        kn_mutex_unlock(&q->mutex);
-        if (idle) {
-            return KILN_OK;
-        }
+    kiln_status status = check_range(model->buffer, model->offset, model->size, what, diag);
+    if (status != KILN_OK) {
+        return status;
     }
-    kiln_status status = submit_command(q, model, out_event, &number, diag);
-    if (status == KILN_OK && out_event == NULL) {
-        wait_for(q, number);
+    kn_mutex_lock(&q->mutex);
+    const bool here = out_event == NULL && q->completed == q->submitted;
+    if (here) {
+        run_command(q, model);
     }
-    return status;
+    kn_mutex_unlock(&q->mutex);
+    return here ? KILN_OK : submit_command(q, model, out_event, out_event == NULL, diag);
 }
 
 kiln_status kn_cpu_queue_write(void *queue_handle, void *buffer, size_t offset, const void *data,
@@ -254,9 +252,7 @@ kiln_status kn_cpu_queue_write(void *queue_handle, void *buffer, size_t offset, 
                            .offset = offset,
                            .size = size,
                            .input = data};
-    kiln_status status = check_range(model.buffer, offset, size, "writing a buffer", diag);
-    return status == KILN_OK ? transfer_bytes((queue *)queue_handle, &model, out_event, diag)
-                             : status;
+    return transfer_bytes((queue *)queue_handle, &model, "writing a buffer", out_event, diag);
 }
 
 kiln_status kn_cpu_queue_read(void *queue_handle, void *buffer, size_t offset, void *data,
@@ -267,9 +263,7 @@ kiln_status kn_cpu_queue_read(void *queue_handle, void *buffer, size_t offset, v
                            .offset = offset,
                            .size = size,
                            .output = data};
-    kiln_status status = check_range(model.buffer, offset, size, "reading a buffer", diag);
-    return status == KILN_OK ? transfer_bytes((queue *)queue_handle, &model, out_event, diag)
-                             : status;
+    return transfer_bytes((queue *)queue_handle, &model, "reading a buffer", out_event, diag);
 }
 
 kiln_status kn_cpu_queue_fill(void *queue_handle, void *buffer, size_t offset, const void *pattern,
@@ -280,14 +274,13 @@ kiln_status kn_cpu_queue_fill(void *queue_handle, void *buffer, size_t offset, c
                      .offset = offset,
                      .size = size,
                      .pattern_size = pattern_size};
-    uint64_t number = 0;
     if (pattern_size == 0 || pattern_size > sizeof(model.pattern) || size % pattern_size != 0) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "filling a buffer",
                              "a pattern of %zu bytes does not fill %zu bytes", pattern_size, size);
     }
     memcpy(model.pattern, pattern, pattern_size);
     kiln_status status = check_range(model.buffer, offset, size, "filling a buffer", diag);
-    return status == KILN_OK ? submit_command((queue *)queue_handle, &model, NULL, &number, diag)
+    return status == KILN_OK ? submit_command((queue *)queue_handle, &model, NULL, false, diag)
                              : status;
 }
 
@@ -300,12 +293,11 @@ kiln_status kn_cpu_queue_copy(void *queue_handle, void *from, size_t from_offset
                            .offset = to_offset,
                            .from_offset = from_offset,
                            .size = size};
-    uint64_t number = 0;
     kiln_status status = check_range(model.from, from_offset, size, "copying a buffer", diag);
     if (status == KILN_OK) {
         status = check_range(model.buffer, to_offset, size, "copying a buffer", diag);
     }
-    return status == KILN_OK ? submit_command((queue *)queue_handle, &model, NULL, &number, diag)
+    return status == KILN_OK ? submit_command((queue *)queue_handle, &model, NULL, false, diag)
                              : status;
 }
 
@@ -314,12 +306,11 @@ kiln_status kn_cpu_queue_launch(void *queue_handle, const kiln_sys_launch *launc
 {
     queue *q = (queue *)queue_handle;
     command model = {.kind = COMMAND_LAUNCH};
-    uint64_t number = 0;
     kiln_status status = kn_cpu_launch_create(q->cpu, launch, &model.launch, diag);
     if (status != KILN_OK) {
         return status;
     }
-    status = submit_command(q, &model, out_event, &number, diag);
+    status = submit_command(q, &model, out_event, false, diag);
     if (status != KILN_OK) {
         kn_cpu_launch_destroy(model.launch);
     }
@@ -330,8 +321,7 @@ kiln_status kn_cpu_queue_wait(void *queue_handle, void *event, kiln_diag *diag)
 {
     const command model = {.kind = COMMAND_WAIT,
                            .awaited = kn_cpu_event_retain((cpu_event *)event)};
-    uint64_t number = 0;
-    kiln_status status = submit_command((queue *)queue_handle, &model, NULL, &number, diag);
+    kiln_status status = submit_command((queue *)queue_handle, &model, NULL, false, diag);
     if (status != KILN_OK) {
         kn_cpu_event_release(model.awaited);
     }

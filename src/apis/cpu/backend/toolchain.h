@@ -81,8 +81,9 @@ void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain);
 bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char *path,
                           bool on_path, bool *out_dynamic);
 /* Adds the libraries that the program at `path` loads, the system's own apart (libraries.c, on
- * Windows libraries_pe.c); children run in `directory`. */
-bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir);
+ * Windows libraries_pe.c); children run in `dir`. Sets *lost if another part of this program took
+ * an answer. */
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *dir, bool *lost);
 /* The same in two steps, of which the first can be taken for several programs at once: the question
  * that the system's loader answers (false: it need not be asked, there are none), and the answer,
  * which is changed. */

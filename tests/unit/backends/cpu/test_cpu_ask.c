@@ -1,5 +1,5 @@
-/* What finding out about a compiler takes: which children are started, that those which need
- * nothing of one another run at once, and which programs the system's loader need not be asked
+/* What finding out about a compiler takes: which children are started, and that those which need
+ * nothing of one another run at once
  * about. */
 #include <pthread.h>
 #include <setjmp.h>
@@ -89,67 +89,6 @@ static void a_compiler_without_commands_is_asked_for_cc1(void **state)
     free(path);
 }
 
-/* --- what a program loads --------------------------------------------------------------------- */
-
-static bool loader_is_asked(const char *path)
-{
-    cpu_ask ask;
-    return kn_cpu_libraries_question(path, &ask);
-}
-
-static char *build_program(const char *dir, const char *name, const char *options)
-{
-    char command[1024];
-    char *path = kt_path(dir, name);
-    kn_text_putf(command, sizeof(command), "echo 'int main(void){return 0;}' | cc -x c - -o %s %s",
-                 path, options);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
-    return path;
-}
-
-static void the_loader_is_asked_where_more_than_the_C_library_is_needed(void **state)
-{
-    if (kn_test_is_emulated()) {
-        print_message("the cross compiler has no library but the C library's\n");
-        skip();
-    }
-    const char *dir = *state;
-    char *plain = build_program(dir, "plain", "");
-    char *more = build_program(dir, "more", "-Wl,--no-as-needed -lcmocka");
-    char *filter = build_program(dir, "filter", "-Wl,-z,now -Wl,--audit=libaudit.so");
-    char *link = kt_path(dir, "link");
-    assert_int_equal(symlink(plain, link), 0);
-    assert_false(loader_is_asked(plain));
-    assert_false(loader_is_asked(link));
-    assert_true(loader_is_asked(more));
-    assert_true(loader_is_asked(filter));
-    free(link);
-    free(filter);
-    free(more);
-    free(plain);
-}
-
-/* What cannot be read is asked for. */
-static void a_damaged_program_is_asked_about(void **state)
-{
-    const char *dir = *state;
-    size_t size = 0;
-    char *plain = build_program(dir, "plain", "");
-    char *cut = kt_path(dir, "cut");
-    char *bytes = kt_file_read(plain, &size);
-    for (size_t keep = 0; keep < 1024 && keep < size; keep += 17) {
-        kt_file_write(cut, bytes, keep);
-        assert_true(loader_is_asked(cut));
-    }
-    bytes[32] = bytes[33] = bytes[34] = (char)0xff; /* where the segments are */
-    kt_file_write(cut, bytes, size);
-    assert_true(loader_is_asked(cut));
-    assert_true(loader_is_asked("/nonexistent"));
-    free(bytes);
-    free(cut);
-    free(plain);
-}
-
 /* When the first answer is in, the program begins to ignore SIGCHLD: the rest is reaped unseen. */
 static void *ignore_children(void *user)
 {
@@ -216,8 +155,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         F(the_compiler_is_asked_at_once),
         F(a_compiler_without_commands_is_asked_for_cc1),
-        F(the_loader_is_asked_where_more_than_the_C_library_is_needed),
-        F(a_damaged_program_is_asked_about),
         F(K12_a_program_that_reaps_children_is_told),
     };
     unsetenv("KILN_CC");
