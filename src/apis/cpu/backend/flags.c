@@ -6,6 +6,7 @@
 #include "apis/cpu/backend/compiler.h"
 #include "apis/cpu/backend/object.h"
 #include "apis/cpu/backend/options.h"
+#include "apis/cpu/backend/search_list.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"
@@ -94,19 +95,12 @@ static const char *find_variable_reason(void)
 static const char *find_relative_reason(void)
 {
     const char *list = kn_env_get("COMPILER_PATH");
-    for (; list != NULL && *list != '\0'; list += strcspn(list, KN_PATH_LIST_SEPARATOR) + 1) {
-        const size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
-        char *dir = kn_text_copy_n(list, length);
-        const bool absolute = dir != NULL && kn_path_is_absolute(dir);
-        free(dir);
-        if (!absolute) {
-            return "COMPILER_PATH has a directory that is not absolute";
-        }
-        if (list[length] == '\0') {
-            break;
-        }
+    const char *dir = NULL;
+    size_t length = 0;
+    bool absolute = true;
+    while (absolute && kn_cpu_next_dir(&list, &dir, &length, &absolute)) {
     }
-    return NULL;
+    return absolute ? NULL : "COMPILER_PATH has a directory that is not absolute";
 }
 
 static const char *find_wrapper_reason(cpu_instance *cpu)
@@ -121,10 +115,12 @@ static const char *find_wrapper_reason(cpu_instance *cpu)
 static const char *find_specs_reason(void)
 {
     const char *list = kn_env_get("LIBRARY_PATH");
+    const char *given = NULL;
     const char *reason = NULL;
-    while (list != NULL && *list != '\0' && reason == NULL) {
-        const size_t length = strcspn(list, ":");
-        char *dir = kn_text_copy_n(length > 0 ? list : ".", length > 0 ? length : 1);
+    size_t length = 0;
+    bool absolute = false;
+    while (reason == NULL && kn_cpu_next_dir(&list, &given, &length, &absolute)) {
+        char *dir = length > 0 ? kn_text_copy_n(given, length) : kn_text_copy(".");
         char *path = dir != NULL ? kn_path_join(dir, "specs") : NULL;
         kn_file_facts facts;
         if (path == NULL || kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
@@ -132,7 +128,6 @@ static const char *find_specs_reason(void)
         }
         free(path);
         free(dir);
-        list += length + (list[length] == ':');
     }
     return reason;
 }

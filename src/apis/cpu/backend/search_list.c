@@ -1,7 +1,6 @@
 /* See search_list.h. */
 #include "apis/cpu/backend/search_list.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,56 +11,48 @@
 
 static const char *const names[CPU_SEARCH_LISTS] = {"CPATH", "C_INCLUDE_PATH"};
 
-/* The element at `at`, with its length; false after the last one. A separator at the end is
- * followed by an empty element, and an empty list has none. */
-static bool next_element(const char **at, const char **out_element, size_t *out_length)
+bool kn_cpu_next_dir(const char **at, const char **out_dir, size_t *out_length, bool *out_absolute)
 {
     if (*at == NULL) {
         return false;
     }
-    *out_element = *at;
+    *out_dir = *at;
     *out_length = strcspn(*at, KN_PATH_LIST_SEPARATOR);
     *at = (*at)[*out_length] != '\0' ? *at + *out_length + 1 : NULL;
-    return true;
-}
-
-static bool is_followed(const char *element, size_t length)
-{
-    char *path = kn_text_copy_n(element, length);
-    const bool absolute = path != NULL && kn_path_is_absolute(path);
+    char *path = kn_text_copy_n(*out_dir, *out_length);
+    *out_absolute = path != NULL && kn_path_is_absolute(path);
     free(path);
-    return absolute;
+    return true;
 }
 
 static bool has_relative(const char *list)
 {
-    const char *element = NULL;
+    const char *dir = NULL;
     size_t length = 0;
-    for (const char *at = list; next_element(&at, &element, &length);) {
-        if (!is_followed(element, length)) {
-            return true;
-        }
+    bool absolute = true;
+    while (absolute && kn_cpu_next_dir(&list, &dir, &length, &absolute)) {
     }
-    return false;
+    return !absolute;
 }
 
 static kiln_status make_list(const char *name, const char *list, const char *current,
                              char **out_text)
 {
-    const char *element = NULL;
+    const char *dir = NULL;
     size_t length = 0;
+    bool absolute = false;
     kn_strbuf text;
     kn_strbuf_init(&text, 0);
     kn_strbuf_append_text(&text, name);
     const char *before = "=";
-    for (const char *at = list; next_element(&at, &element, &length);) {
+    while (kn_cpu_next_dir(&list, &dir, &length, &absolute)) {
         kn_strbuf_append_text(&text, before);
         before = KN_PATH_LIST_SEPARATOR;
-        if (!is_followed(element, length)) {
+        if (!absolute) {
             kn_strbuf_append_text(&text, current);
             kn_strbuf_append_text(&text, length > 0 ? "/" : "");
         }
-        kn_strbuf_append(&text, element, length);
+        kn_strbuf_append(&text, dir, length);
     }
     *out_text = kn_strbuf_ok(&text) ? kn_text_copy(kn_strbuf_text(&text)) : NULL;
     kn_strbuf_deinit(&text);

@@ -97,32 +97,16 @@ static const struct {
 
 typedef struct line_list {
     family family;
-    char **lines;
-    size_t count, capacity;
-    bool failed;
+    kn_strbuf lines; /* each with its NUL */
+    size_t count;
 } line_list;
 
 static void add_module(void *user, const char *path, const char *build_id)
 {
     line_list *list = (line_list *)user;
-    kn_strbuf line;
-    kn_strbuf_init(&line, 0);
-    kn_strbuf_printf(&line, "%s %s", kn_path_name(path), build_id);
-    if (list->count == list->capacity) {
-        const size_t more = list->capacity * 2 + 32;
-        char **lines = (char **)realloc(list->lines, more * sizeof(*lines));
-        if (lines != NULL) {
-            list->lines = lines;
-            list->capacity = more;
-        }
-    }
-    char *text = list->count < list->capacity ? kn_strbuf_detach(&line, NULL) : NULL;
-    if (text != NULL) {
-        list->lines[list->count++] = text;
-    } else {
-        list->failed = true;
-    }
-    kn_strbuf_deinit(&line);
+    kn_strbuf_printf(&list->lines, "%s %s", kn_path_name(path), build_id);
+    kn_strbuf_append_char(&list->lines, '\0');
+    list->count++;
 }
 
 static kn_module_choice choose_driver(void *user, const char *path)
@@ -149,20 +133,24 @@ kiln_status kn_gl_modules_find(const kn_gl_facts *facts, char **out_modules, kil
     kn_strbuf out;
     *out_modules = NULL;
     kn_strbuf_init(&out, 0);
-    list.failed = !kn_module_select(choose_driver, add_module, &list) || list.failed;
-    if (list.count > 0) {
-        qsort(list.lines, list.count, sizeof(*list.lines), compare_lines);
-    }
-    for (size_t i = 0; i < list.count; i++) {
-        if (i == 0 || strcmp(list.lines[i], list.lines[i - 1]) != 0) {
-            kn_strbuf_printf(&out, "%s\n", list.lines[i]);
+    kn_strbuf_init(&list.lines, 0);
+    const bool listed = kn_module_select(choose_driver, add_module, &list);
+    const char **lines = (const char **)calloc(list.count + 1, sizeof(*lines));
+    if (listed && lines != NULL && kn_strbuf_ok(&list.lines)) {
+        const char *at = kn_strbuf_text(&list.lines);
+        for (size_t i = 0; i < list.count; i++, at += strlen(at) + 1) {
+            lines[i] = at;
         }
+        qsort(lines, list.count, sizeof(*lines), compare_lines);
+        for (size_t i = 0; i < list.count; i++) {
+            if (i == 0 || strcmp(lines[i], lines[i - 1]) != 0) {
+                kn_strbuf_printf(&out, "%s\n", lines[i]);
+            }
+        }
+        *out_modules = kn_strbuf_ok(&out) ? kn_text_copy(kn_strbuf_text(&out)) : NULL;
     }
-    for (size_t i = 0; i < list.count; i++) {
-        free(list.lines[i]);
-    }
-    free(list.lines);
-    *out_modules = !list.failed && kn_strbuf_ok(&out) ? kn_text_copy(kn_strbuf_text(&out)) : NULL;
+    free(lines);
+    kn_strbuf_deinit(&list.lines);
     kn_strbuf_deinit(&out);
     return *out_modules != NULL ? KILN_OK : kn_no_memory(diag, "identifying the OpenGL driver");
 }

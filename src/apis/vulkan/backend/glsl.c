@@ -32,12 +32,7 @@ static bool take_file(kn_vk *vk, const char *path)
         return false;
     }
     kn_text_put(vk->shaderc_path, sizeof(vk->shaderc_path), path);
-    if (facts.build_id[0] != '\0') {
-        kn_text_put(vk->shaderc_id, sizeof(vk->shaderc_id), facts.build_id);
-    } else {
-        kn_text_putf(vk->shaderc_id, sizeof(vk->shaderc_id), "noid:%llu",
-                     (unsigned long long)facts.size);
-    }
+    kn_elf_identify(&facts, vk->shaderc_id, sizeof(vk->shaderc_id));
     return true;
 }
 
