@@ -1,8 +1,11 @@
 #include "unit/backends/glsl_rig.h"
 
+#include <ftw.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 
@@ -15,16 +18,16 @@ const char glsl_increment[] = "#version 450\n"
                               "KILN_BUFFER(0, uint, data)\n"
                               "void main() { data[gl_GlobalInvocationID.x] += amount; }\n";
 
-const char glsl_two_views[] = "#version 450\n"
-                              "#include <kiln.glsl>\n"
-                              "layout(local_size_x_id = 0) in;\n"
-                              "KILN_VALUES_BEGIN\n"
-                              "KILN_VALUE(0, uint, amount)\n"
-                              "KILN_VALUES_END\n"
-                              "KILN_BUFFER(0, uint, data)\n"
-                              "KILN_BUFFER(0, int, view)\n"
-                              "void main() { data[gl_GlobalInvocationID.x] = "
-                              "uint(view[gl_GlobalInvocationID.x]) + amount; }\n";
+static const char two_views[] = "#version 450\n"
+                                "#include <kiln.glsl>\n"
+                                "layout(local_size_x_id = 0) in;\n"
+                                "KILN_VALUES_BEGIN\n"
+                                "KILN_VALUE(0, uint, amount)\n"
+                                "KILN_VALUES_END\n"
+                                "KILN_BUFFER(0, uint, data)\n"
+                                "KILN_BUFFER(0, int, view)\n"
+                                "void main() { data[gl_GlobalInvocationID.x] = "
+                                "uint(view[gl_GlobalInvocationID.x]) + amount; }\n";
 
 static void ok(kiln_status status, kiln_diag *diag)
 {
@@ -116,6 +119,109 @@ void glsl_run(glsl_rig *rig, kiln_program *program, uint64_t local)
     kiln_buffer_destroy(buffer);
     kiln_queue_destroy(queue);
 }
+
+void glsl_two_views_are_one_buffer(const char *backend)
+{
+    char *dir = kt_tmpdir_create();
+    glsl_rig rig;
+    glsl_open(&rig, backend, dir);
+    kiln_program *program = glsl_build(&rig, two_views);
+    glsl_run(&rig, program, 8);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    kt_tmpdir_remove(dir);
+}
+
+/* --- damage ----------------------------------------------------------------------------------- */
+
+static const char *damaged_target;
+static unsigned int damage_round, damaged;
+
+static int damage(const char *path, const struct stat *facts, int kind, struct FTW *place)
+{
+    (void)facts, (void)place;
+    if (kind == FTW_F && strstr(path, damaged_target) != NULL && strstr(path, ".kiln") != NULL) {
+        size_t size = 0;
+        char *bytes = kt_file_read(path, &size);
+        assert_non_null(bytes);
+        assert_true(size > 64);
+        if (damage_round % 2 == 0) {
+            bytes[(size_t)damage_round * 37 % size] ^= (char)(1 << damage_round % 8);
+        } else {
+            size = size * damage_round / 24;
+        }
+        kt_file_write(path, bytes, size);
+        free(bytes);
+        damaged++;
+    }
+    return 0;
+}
+
+/* Another process builds and runs it; how often that compiled. */
+static uint64_t build_again(const char *backend, const char *dir, kt_counters *out_stats)
+{
+    glsl_rig rig;
+    glsl_open(&rig, backend, dir);
+    kiln_program *program = glsl_build(&rig, glsl_increment);
+    kt_counters_own(rig.cache, out_stats);
+    const uint64_t compiles = kiln_program_info(program)->compiles;
+    glsl_run(&rig, program, 16);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    return compiles;
+}
+
+void glsl_damaged_entries_are_made_again(const char *backend, const char *target)
+{
+    char *dir = kt_tmpdir_create();
+    kt_counters stats;
+    damaged_target = target;
+    (void)build_again(backend, dir, &stats);
+    for (damage_round = 0; damage_round < 24; damage_round++) {
+        damaged = 0;
+        assert_int_equal(nftw(dir, damage, 8, FTW_PHYS), 0);
+        assert_true(damaged > 0);
+        assert_true(build_again(backend, dir, &stats) > 0);
+        assert_true(stats.corrupt > 0);
+        assert_int_equal(stats.rejected, 0); /* the driver never saw it */
+    }
+    assert_int_equal(build_again(backend, dir, &stats), 0);
+    kt_tmpdir_remove(dir);
+}
+
+/* --- the backend alone ------------------------------------------------------------------------ */
+
+void glsl_compile(const kiln_backend *backend, void *instance, void *device,
+                  const kiln_source *source, kn_artifact *out_artifact)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_target target = {.has_device = false};
+    size_t count = 0;
+    ok(backend->compiler->target_of_device(instance, 0, &target, &diag), &diag);
+    const kiln_stage *stages =
+        backend->compiler->stages(instance, &target, source->language, &count);
+    assert_int_equal(count, 1);
+    const kiln_compile_request request = {
+        .stage = stages, .target = &target, .source = source, .device = device};
+    kn_artifact_init(out_artifact);
+    ok(backend->compiler->compile(instance, &request, &out_artifact->base, NULL, &diag), &diag);
+}
+
+kiln_status glsl_load(const kiln_backend *backend, void *device, const kiln_source *source,
+                      const void *bytes, size_t size, kiln_diag *diag)
+{
+    const kiln_artifact artifact = {.data = bytes, .size = size};
+    const kiln_artifact *list[] = {&artifact};
+    const kiln_load_request request = {.source = source, .artifacts = list, .artifact_count = 1};
+    void *program = NULL;
+    kiln_status status = backend->device->program_load(device, &request, &program, diag);
+    if (status == KILN_OK) {
+        backend->device->program_unload(device, program);
+    }
+    return status;
+}
+
+/* --- one launch ------------------------------------------------------------------------------- */
 
 enum { NUMBERS = 256 };
 

@@ -8,7 +8,6 @@
 #include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
-#include "unit/backends/glsl_damage.h"
 #include "unit/backends/glsl_rig.h"
 
 extern const kiln_backend kn_backend_opengl;
@@ -122,35 +121,6 @@ static void row_89_every_fact_of_the_context_is_in_the_key(void **state)
 
 /* --- binaries --------------------------------------------------------------------------------- */
 
-static void compile(const kiln_source *source, kn_artifact *artifact)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    kiln_target target = {.has_device = false};
-    size_t count = 0;
-    assert_int_equal(kn_backend_opengl.compiler->target_of_device(gl, 0, &target, &diag), KILN_OK);
-    const kiln_stage *stages =
-        kn_backend_opengl.compiler->stages(gl, &target, KILN_LANG_GLSL, &count);
-    assert_int_equal(count, 1);
-    const kiln_compile_request request = {
-        .stage = stages, .target = &target, .source = source, .device = device};
-    kn_artifact_init(artifact);
-    assert_int_equal(
-        kn_backend_opengl.compiler->compile(gl, &request, &artifact->base, NULL, &diag), KILN_OK);
-}
-
-static kiln_status load(const kiln_source *source, const void *bytes, size_t size)
-{
-    const kiln_artifact artifact = {.data = bytes, .size = size};
-    const kiln_artifact *list[] = {&artifact};
-    const kiln_load_request request = {.source = source, .artifacts = list, .artifact_count = 1};
-    void *program = NULL;
-    kiln_status status = kn_backend_opengl.device->program_load(device, &request, &program, NULL);
-    if (status == KILN_OK) {
-        kn_backend_opengl.device->program_unload(device, program);
-    }
-    return status;
-}
-
 static size_t binaries_given;
 static PFNGLPROGRAMBINARYPROC real_binary;
 
@@ -172,7 +142,7 @@ static void row_74_refused_binaries_are_said_to_be_refused(void **state)
     kn_artifact artifact;
     kn_gl_container parts;
     kiln_source source = glsl_source(fixed);
-    compile(&source, &artifact);
+    glsl_compile(&kn_backend_opengl, gl, device, &source, &artifact);
     const size_t size = artifact.base.size;
     char *bytes = (char *)malloc(size);
     assert_non_null(bytes);
@@ -182,15 +152,17 @@ static void row_74_refused_binaries_are_said_to_be_refused(void **state)
     real_binary = gl->units[0].gl.glProgramBinary;
     gl->units[0].gl.glProgramBinary = spy;
     binaries_given = 0;
-    assert_int_equal(load(&source, bytes, size), KILN_OK);
+    assert_int_equal(glsl_load(&kn_backend_opengl, device, &source, bytes, size, NULL), KILN_OK);
     assert_int_equal(binaries_given, 1);
 
     for (size_t cut = 0; cut < size; cut += 1 + size / 50) {
-        assert_int_equal(load(&source, bytes, cut), KILN_E_REJECTED);
+        assert_int_equal(glsl_load(&kn_backend_opengl, device, &source, bytes, cut, NULL),
+                         KILN_E_REJECTED);
     }
     for (size_t bit = 0; bit < 8; bit++) { /* a format that is not the driver's */
         bytes[40] = (char)(bytes[40] ^ (1 << bit));
-        assert_int_equal(load(&source, bytes, size), KILN_E_REJECTED);
+        assert_int_equal(glsl_load(&kn_backend_opengl, device, &source, bytes, size, NULL),
+                         KILN_E_REJECTED);
         bytes[40] = (char)(bytes[40] ^ (1 << bit));
     }
     assert_int_equal(binaries_given, 1);
@@ -198,14 +170,16 @@ static void row_74_refused_binaries_are_said_to_be_refused(void **state)
         char *binary = bytes + ((const char *)parts.parts[0].data - bytes);
         for (size_t at = 4; at < 24; at += 5) {
             binary[at] = (char)(binary[at] ^ 0x10);
-            assert_int_equal(load(&source, bytes, size), KILN_E_REJECTED);
+            assert_int_equal(glsl_load(&kn_backend_opengl, device, &source, bytes, size, NULL),
+                             KILN_E_REJECTED);
             binary[at] = (char)(binary[at] ^ 0x10);
         }
         binary[parts.parts[0].size - 5] ^= 1;
-        assert_int_equal(load(&source, bytes, size), KILN_E_REJECTED);
+        assert_int_equal(glsl_load(&kn_backend_opengl, device, &source, bytes, size, NULL),
+                         KILN_E_REJECTED);
         binary[parts.parts[0].size - 5] ^= 1;
     }
-    assert_int_equal(load(&source, bytes, size), KILN_OK);
+    assert_int_equal(glsl_load(&kn_backend_opengl, device, &source, bytes, size, NULL), KILN_OK);
     gl->units[0].gl.glProgramBinary = real_binary;
     free(bytes);
     kn_artifact_deinit(&artifact);
@@ -287,7 +261,7 @@ static void all_sizes_launched_are_kept(void **state)
     kiln_source source = glsl_source(glsl_increment);
     void *program = NULL;
     void *buffer = NULL;
-    compile(&source, &artifact);
+    glsl_compile(&kn_backend_opengl, gl, device, &source, &artifact);
     const kiln_artifact *list[] = {&artifact.base};
     kiln_load_request request = {.source = &source, .artifacts = list, .artifact_count = 1};
     real_link = gl->units[0].gl.glLinkProgram;
@@ -325,18 +299,10 @@ static void all_sizes_launched_are_kept(void **state)
     kn_artifact_deinit(&artifact);
 }
 
-/* Blocks that share a binding, as two views of packed weights do, are one argument. */
 static void two_views_are_one_buffer(void **state)
 {
     (void)state;
-    char *dir = kt_tmpdir_create();
-    glsl_rig rig;
-    glsl_open(&rig, "opengl", dir);
-    kiln_program *program = glsl_build(&rig, glsl_two_views);
-    glsl_run(&rig, program, 8);
-    kiln_program_release(program);
-    glsl_close(&rig);
-    kt_tmpdir_remove(dir);
+    glsl_two_views_are_one_buffer("opengl");
 }
 
 int main(void)

@@ -12,7 +12,6 @@
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/elf.h"
-#include "unit/backends/glsl_damage.h"
 #include "unit/backends/glsl_rig.h"
 
 extern const kiln_backend kn_backend_vulkan;
@@ -115,36 +114,12 @@ static VkResult VKAPI_PTR spy(VkDevice handle, const VkPipelineCacheCreateInfo *
     return real_create(handle, info, allocator, cache);
 }
 
-/* A pipeline blob of this driver for the corpus' module, which needs no shaderc. */
-static void make(const kiln_source *source, kn_artifact *artifact)
+static kiln_status load(const kiln_source *source, const void *blob, size_t size)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_target target = {.has_device = false};
-    size_t count = 0;
-    assert_int_equal(kn_backend_vulkan.compiler->target_of_device(instance, 0, &target, &diag),
-                     KILN_OK);
-    const kiln_stage *stages =
-        kn_backend_vulkan.compiler->stages(instance, &target, KILN_LANG_SPIRV, &count);
-    assert_int_equal(count, 1);
-    const kiln_compile_request request = {
-        .stage = stages, .target = &target, .source = source, .device = device};
-    kn_artifact_init(artifact);
-    assert_int_equal(
-        kn_backend_vulkan.compiler->compile(instance, &request, &artifact->base, NULL, &diag),
-        KILN_OK);
-    assert_true(artifact->base.size >= 32);
-}
-
-static kiln_status load(const kiln_source *source, const void *blob, size_t size, kiln_diag *diag)
-{
-    const kiln_artifact artifact = {.data = blob, .size = size};
-    const kiln_artifact *list[] = {&artifact};
-    const kiln_load_request request = {.source = source, .artifacts = list, .artifact_count = 1};
-    void *program = NULL;
-    kiln_status status = kn_backend_vulkan.device->program_load(device, &request, &program, diag);
-    if (status == KILN_OK) {
-        kn_backend_vulkan.device->program_unload(device, program);
-    }
+    kiln_status status = glsl_load(&kn_backend_vulkan, device, source, blob, size, &diag);
+    assert_true(status == KILN_OK || diag.why[0] != '\0');
+    kiln_diag_clear(&diag);
     return status;
 }
 
@@ -153,7 +128,6 @@ static void row_88_foreign_pipeline_data_stays_out(void **state)
 {
     (void)state;
     kn_artifact artifact;
-    kiln_diag diag = KILN_DIAG_INIT;
     kiln_source source = KILN_SOURCE_INIT;
     size_t size = 0;
     char *module = kt_file_read(KILN_SPIRV_MODULE, &size);
@@ -161,7 +135,7 @@ static void row_88_foreign_pipeline_data_stays_out(void **state)
     source.name = "module.spv";
     source.text = module;
     source.length = size;
-    make(&source, &artifact);
+    glsl_compile(&kn_backend_vulkan, instance, device, &source, &artifact);
     char *blob = (char *)malloc(artifact.base.size);
     assert_non_null(blob);
     memcpy(blob, artifact.base.data, artifact.base.size);
@@ -169,20 +143,18 @@ static void row_88_foreign_pipeline_data_stays_out(void **state)
     real_create = device->fn.vkCreatePipelineCache;
     device->fn.vkCreatePipelineCache = spy;
     caches_with_data = 0;
-    assert_int_equal(load(&source, blob, artifact.base.size, &diag), KILN_OK);
+    assert_int_equal(load(&source, blob, artifact.base.size), KILN_OK);
     assert_int_equal(caches_with_data, 1); /* the spy sees what a good one does */
     for (size_t cut = 0; cut < 32; cut++) {
-        assert_int_equal(load(&source, blob, cut, &diag), KILN_E_REJECTED);
-        assert_true(diag.why[0] != '\0');
+        assert_int_equal(load(&source, blob, cut), KILN_E_REJECTED);
     }
     for (size_t bit = 0; bit < 32 * 8; bit++) {
         blob[bit / 8] = (char)(blob[bit / 8] ^ (1 << bit % 8));
-        assert_int_equal(load(&source, blob, artifact.base.size, &diag), KILN_E_REJECTED);
+        assert_int_equal(load(&source, blob, artifact.base.size), KILN_E_REJECTED);
         blob[bit / 8] = (char)(blob[bit / 8] ^ (1 << bit % 8));
     }
     assert_int_equal(caches_with_data, 1);
     device->fn.vkCreatePipelineCache = real_create;
-    kiln_diag_clear(&diag);
     kn_artifact_deinit(&artifact);
     free(blob);
     free(module);
@@ -219,18 +191,10 @@ static void all_sizes_launched_are_kept(void **state)
     kt_tmpdir_remove(dir);
 }
 
-/* Blocks that share a binding, as two views of packed weights do, are one argument. */
 static void two_views_are_one_buffer(void **state)
 {
     (void)state;
-    char *dir = kt_tmpdir_create();
-    glsl_rig rig;
-    glsl_open(&rig, "vulkan", dir);
-    kiln_program *program = glsl_build(&rig, glsl_two_views);
-    glsl_run(&rig, program, 8);
-    kiln_program_release(program);
-    glsl_close(&rig);
-    kt_tmpdir_remove(dir);
+    glsl_two_views_are_one_buffer("vulkan");
 }
 
 /* Two dimensions that are one constant: a square group, or a refusal. */
@@ -432,7 +396,7 @@ static void open_runner(runner *r, size_t block_size)
     r->source.language = KILN_LANG_SPIRV;
     r->source.text = r->module;
     r->source.length = size;
-    make(&r->source, &r->artifact);
+    glsl_compile(&kn_backend_vulkan, instance, device, &r->source, &r->artifact);
     const kiln_artifact *list[] = {&r->artifact.base};
     const kiln_load_request request = {
         .source = &r->source, .artifacts = list, .artifact_count = 1};
