@@ -133,7 +133,7 @@ static void E6_an_assembler_of_the_machine_that_appears_is_noticed(void **state)
 static void E6_a_list_of_programs_that_depends_on_the_directory_is_not_cached(void **state)
 {
     static const char *const lists[] = {"here", ":/usr/lib/none", "/usr/lib/none:here",
-                                         "/usr/lib/none:"};
+                                        "/usr/lib/none:"};
     rig r;
     (void)state;
     use_compiler("gcc");
