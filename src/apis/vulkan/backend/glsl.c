@@ -161,6 +161,9 @@ static kiln_status get_shaderc(kn_vk *vk, kiln_diag *diag)
         status = open_shaderc(vk, names, diag);
         status = status == KILN_OK ? check_image(vk, diag) : status;
     }
+    if (status == KILN_OK && vk->shaderc_first == NULL) {
+        vk->shaderc_first = vk->shaderc.shaderc_compiler_initialize();
+    }
     kn_mutex_unlock(&vk->lock);
     return status;
 }

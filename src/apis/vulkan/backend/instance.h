@@ -79,6 +79,8 @@ typedef struct kn_vk {
     kn_mutex lock;          /* the fields below: shaderc is opened at the first compile */
     kn_dylib *shaderc_lib;
     kn_shaderc shaderc;
+    void *shaderc_first; /* a compiler that nobody uses: glslang's tables of built-in functions are
+                            made when the first one begins, and go with the last one */
 } kn_vk;
 
 typedef struct kn_vk_device {

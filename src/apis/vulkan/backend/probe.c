@@ -201,6 +201,9 @@ void kn_vk_close(void *instance)
     if (vk->instance != VK_NULL_HANDLE && vk->fn.vkDestroyInstance != NULL) {
         vk->fn.vkDestroyInstance(vk->instance, NULL);
     }
+    if (vk->shaderc_first != NULL) {
+        vk->shaderc.shaderc_compiler_release(vk->shaderc_first);
+    }
     kn_dylib_retire(vk->shaderc_lib); /* glslang keeps what it allocated for the process */
     kn_dylib_retire(vk->loader);
     kn_mutex_deinit(&vk->lock);
