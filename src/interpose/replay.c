@@ -1,5 +1,5 @@
-/* See replay.h. The calls go through kiln's library, which stands under the name of the real one
- * and finds it; the compile itself is the frontend's own. */
+/* See replay.h. Calls go through kiln's library, which stands under the name of the real one and
+ * finds it; the compile itself is the frontend's own. */
 #include "interpose/replay.h"
 
 #include <dlfcn.h>
@@ -7,10 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kiln/kiln.h>
+
 #include "base/diag.h"
 #include "base/text.h"
 #include "interpose/rtc_calls.h"
 #include "interpose/rtc_compile.h"
+#include "interpose/session.h"
 #include "kiln/export.h"
 #include "replay/call.h"
 
@@ -21,6 +24,8 @@ typedef int create_fn(void **, const char *, const char *, int, const char *cons
 typedef struct worker {
     kiln_recording *recording;
     int back;
+    kiln_runtime *runtime; /* for the target of the first compile that was no call */
+    uint64_t put_failures; /* that answers have named */
     struct {
         bool tried, oldest;
         create_fn *create; /* NULL: there is no such library */
@@ -187,11 +192,12 @@ static kiln_status make_program(create_fn *create, const kn_replay_call *call,
     return status;
 }
 
-static kiln_status replay_use(worker *one, const kn_replay_question *question, kn_rtc_made *made,
-                              kn_replay_answer *answer)
+static kiln_status replay_call(worker *one, const kn_replay_question *question,
+                               kn_replay_answer *answer)
 {
     kn_replay_call call;
     create_fn *create = NULL;
+    kn_rtc_made made = {.outcome = KN_OUTCOME_NONE};
     kiln_diag *diag = &answer->diag;
     kiln_status status =
         kn_replay_call_init(&call, one->recording, question->index, question->target, diag);
@@ -206,25 +212,70 @@ static kiln_status replay_use(worker *one, const kn_replay_question *question, k
         answer->oldest = one->kinds[call.library].oldest;
         const bool only = one->back == 0 && answer->oldest;
         status = make_program(create, &call, question->is_bound && !only ? &question->wanted : NULL,
-                              made, diag);
+                              &made, diag);
     }
     kn_replay_call_deinit(&call);
+    answer->other = made.outcome == KN_OUTCOME_REFUSED;
+    answer->compiled = made.outcome == KN_OUTCOME_STORED;
+    answer->keys[0] = made.key;
+    answer->key_count = 1;
+    answer->compile_ns = answer->compiled ? made.took_ns : 0;
+    answer->saved_ns = made.saved_ns;
     return status;
+}
+
+/* --- a compile that is no call ---------------------------------------------------------------- */
+
+static kiln_status open_runtime(worker *one, const char *target, kiln_diag *diag)
+{
+    char backend[KILN_DEVICE_TEXT];
+    kiln_runtime_options options = {0};
+    const size_t length = strcspn(target, ":");
+    const char *device = target[length] == ':' ? target + length + 1 : "";
+    const kiln_status status = kiln_runtime_options_init(&options, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_text_putf(backend, sizeof(backend), "%.*s", (int)length, target);
+    options.backend = backend;
+    /* "opencl:1"; another word names no device, but what is compiled for */
+    options.device =
+        device[0] != '\0' && device[strspn(device, "0123456789")] == '\0' ? target : NULL;
+    options.strict = true;
+    options.compile_only = true;
+    options.cache = kn_session_cache();
+    return kiln_runtime_create(&options, &one->runtime, diag);
+}
+
+static kiln_status replay_compile(worker *one, const kn_replay_question *question,
+                                  kn_replay_answer *answer)
+{
+    if (one->runtime == NULL) {
+        const kiln_status status = open_runtime(one, question->target, &answer->diag);
+        answer->lacks_runtime = status != KILN_OK;
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
+    return kn_replay_compile(one->recording, question->index, one->runtime, question->target,
+                             answer, &answer->diag);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
 
 static bool answer_question(worker *one, const kn_replay_question *question, FILE *out)
 {
-    kn_rtc_made made = {.outcome = KN_OUTCOME_NONE};
     kn_replay_answer answer = {.diag = KILN_DIAG_INIT};
-    const kiln_status status = replay_use(one, question, &made, &answer);
-    answer.diag.status = status;
-    answer.other = made.outcome == KN_OUTCOME_REFUSED;
-    answer.compiled = made.outcome == KN_OUTCOME_STORED;
-    answer.key = made.key;
-    answer.took_ns = made.took_ns;
-    answer.saved_ns = made.saved_ns;
+    const kiln_recorded_use *use = kiln_recording_use(one->recording, question->index);
+    answer.diag.status = use == NULL || use->way == KILN_REPLAY_CALL
+                             ? replay_call(one, question, &answer)
+                             : replay_compile(one, question, &answer);
+    const uint64_t failures =
+        kn_session_cache() != NULL
+            ? kiln_cache_counter(kn_session_cache(), KILN_COUNTER_PUT_FAILURES)
+            : 0;
+    answer.put_failures = failures - one->put_failures;
+    one->put_failures = failures;
     const size_t length = answer.diag.log_length;
     const bool written = fwrite(&answer, sizeof(answer), 1, out) == 1 &&
                          (length == 0 || fwrite(answer.diag.log, length, 1, out) == 1) &&
@@ -245,6 +296,7 @@ bool kn_interpose_replay(const char *recording, int back, const char *scratch, F
     while (good && fread(&question, sizeof(question), 1, in) == 1) {
         good = answer_question(&one, &question, out);
     }
+    kiln_runtime_destroy(one.runtime);
     kiln_recording_close(one.recording);
     return good;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""record.py KILN FAKE_NVRTC FAKE_TOOLKIT OPENCL_EXAMPLE NVRTC_EXAMPLE: what every door leaves in a recording,
+"""record.py KILN FAKE_NVRTC FAKE_TOOLKIT FAKE_OPENCL OPENCL_EXAMPLE NVRTC_EXAMPLE: what every door leaves in a recording,
 read as docs/reference/formats.md has it: the command, the drop-ins, and programs under kiln exec, which know nothing of kiln."""
 import ctypes.util
 import hashlib
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-KILN, FAKE_NVRTC, FAKE_TOOLKIT, OPENCL_EXAMPLE, NVRTC_EXAMPLE = sys.argv[1:6]
+KILN, FAKE_NVRTC, FAKE_TOOLKIT, FAKE_OPENCL, OPENCL_EXAMPLE, NVRTC_EXAMPLE = sys.argv[1:7]
 LIBEXEC = Path(KILN).parent.parent / "libexec/kiln"
 WALK, OPENCL, NVRTC = 1, 2, 3
 LINKED, DROPIN, LAYER, COMPILED = 1, 2, 4, 8
@@ -279,6 +279,38 @@ def check_workers(root):
     print("ok: two versions of NVRTC, and a crash, in workers")
 
 
+def check_driver_workers(root):
+    """A driver that crashes with one program costs that program alone: the command goes on, and names it."""
+    place, log, good = root / "drivers", root / "started", str(Path(FAKE_OPENCL).parent)
+    libexec = root / "libexec"
+    libexec.mkdir()
+    for file in LIBEXEC.iterdir():
+        if file.name != "kiln-replay":
+            (libexec / file.name).symlink_to(file)
+    worker = libexec / "kiln-replay"
+    worker.write_text(f'#!/bin/sh\necho started >>{log}\nexec {LIBEXEC}/kiln-replay "$@"\n')
+    worker.chmod(0o755)
+    for i in range(4):
+        (root / f"k{i}.cl").write_text(f"__kernel void k{i}() {{}}\n")
+        for how in (), ("--drop-in",):
+            run(root, KILN, "compile", "-t", "opencl:0", f"k{i}.cl", "-o", "k.bin", *how, KILN_RECORD=str(place),
+                LD_LIBRARY_PATH=good)
+    assert len(Recording(place).programs) == 8
+    elsewhere = {"KILN_CACHE_DIR": str(root / "elsewhere"), "LD_LIBRARY_PATH": good, "KILN_LIBEXEC": str(libexec)}
+    done = subprocess.run([KILN, "warm", str(place), "--json", "-j1"], cwd=root, text=True, capture_output=True,
+                          env={**os.environ, **elsewhere, "FAKECL_DIES_ON": "k1()"})
+    told = json.loads(done.stdout)
+    assert done.returncode != 0 and (told["compiled"], told["failed"]) == (6, 2), (told, done.stderr)
+    failed = [k for k in told["kernels"] if k["result"] == "failed"]
+    assert all("ended without an answer" in k["reason"] for k in failed), failed
+    assert {k["kernel"] for k in failed} == {"./k1.cl", "(no name)"}, failed
+    assert "./k1.cl" in done.stderr and all(k["key"] == "recorded" for k in told["kernels"] if k not in failed), (told, done.stderr)
+    assert len(log.read_text().splitlines()) == 3, log.read_text()  # one for the driver, and one more after each crash
+    told = json.loads(run(root, KILN, "warm", str(place), "--json", **elsewhere).stdout)
+    assert (told["compiled"], told["there"]) == (2, 6), told
+    print("ok: a crash of an OpenCL driver, in workers")
+
+
 def check_nvrtc(root):
     front = LIBEXEC / "nvrtc/13/libnvrtc.so.13"
     place = root / "nvrtc"
@@ -341,7 +373,8 @@ def check_hip(root):
 
 
 def main():
-    for check in (check_command, check_glsl, check_opencl, check_nvrtc, check_workers, check_real_nvrtc, check_hip):
+    for check in (check_command, check_glsl, check_opencl, check_nvrtc, check_workers, check_driver_workers, check_real_nvrtc,
+                  check_hip):
         with tempfile.TemporaryDirectory() as root:
             check(Path(root))
 

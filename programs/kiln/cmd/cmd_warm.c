@@ -219,7 +219,8 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
 /* Programs go on with what they compiled, stored or not; here storing is all that was wanted. */
 static bool is_kept(const warm_work *work)
 {
-    const uint64_t failures = kiln_cache_counter(work->cache, KILN_COUNTER_PUT_FAILURES);
+    const uint64_t failures = kiln_cache_counter(work->cache, KILN_COUNTER_PUT_FAILURES) +
+                              exec_helpers_put_failures(work->recorded.helpers);
     if (session_only_reads(work->cache)) {
         console_say(work->context->console,
                     "compiled kernels are not kept: the disk cache is read-only");

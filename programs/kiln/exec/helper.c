@@ -22,8 +22,9 @@ enum { HELPERS_MAX = 1024, LOG_MAX = 16 << 20 };
 
 typedef struct helper {
     pid_t process;
-    FILE *answers; /* its socket, which takes the questions, too */
-    int back;      /* its compilers: how many newer ones there are */
+    FILE *answers;      /* its socket, which takes the questions, too */
+    const char *target; /* of its runtime; NULL: it makes calls */
+    int back;           /* its compilers: how many newer ones there are */
     bool busy;
 } helper;
 
@@ -32,23 +33,15 @@ struct exec_helpers {
     host_mutex *mutex;
     const char *program; /* NULL: not found */
     const char *recording;
-    const char *scratch; /* the workers' directory; removes what a killed one leaves */
-    char **variables;
-    size_t variable_count;
+    const char *scratch;   /* the workers' directory; removes what a killed one leaves */
+    char **plain, **under; /* variables: without, and with kiln's libraries under compilers */
+    uint64_t put_failures;
     kiln_diag trouble; /* why there is none */
     helper helpers[HELPERS_MAX];
     size_t count;
 };
 
 /* --- the environment -------------------------------------------------------------------------- */
-
-/* A replayed compile is neither recorded again, with this machine's paths, nor reported. */
-static bool is_left_out(const char *variable)
-{
-    return strncmp(variable, "KILN_RECORD=", 12) == 0 ||
-           strncmp(variable, "KILN_KEEP_SOURCES=", 18) == 0 ||
-           strncmp(variable, "KILN_EXEC_REPORT=", 17) == 0;
-}
 
 static bool is_set_by(const exec_environment *environment, const char *variable)
 {
@@ -62,38 +55,40 @@ static bool is_set_by(const exec_environment *environment, const char *variable)
     return false;
 }
 
-/* This process's variables under those of `kiln exec`. */
-static bool list_variables(exec_helpers *helpers, const exec_environment *environment)
+/* This process's variables under the settings. A replayed compile is neither recorded again, with
+ * this machine's paths, nor reported. NULL: no memory. */
+static char **list_variables(cli_pool *pool, exec_environment *environment, const char *cache_root)
 {
-    size_t count = 0;
+    size_t count = 0, made = 0;
+    if (!exec_environment_add(environment, "KILN_CACHE_DIR", cache_root) ||
+        !exec_environment_add(environment, "KILN_RECORD", "") ||
+        !exec_environment_add(environment, "KILN_KEEP_SOURCES", "0") ||
+        !exec_environment_add(environment, "KILN_EXEC_REPORT", "")) {
+        return NULL;
+    }
     while (environ[count] != NULL) {
         count++;
     }
-    helpers->variables =
-        pool_array(helpers->pool, count + environment->count + 2, sizeof(*helpers->variables));
-    if (helpers->variables == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!is_set_by(environment, environ[i]) && !is_left_out(environ[i])) {
-            helpers->variables[helpers->variable_count++] = environ[i];
+    char **variables = pool_array(pool, count + environment->count + 1, sizeof(*variables));
+    for (size_t i = 0; variables != NULL && i < count; i++) {
+        if (!is_set_by(environment, environ[i])) {
+            variables[made++] = environ[i];
         }
     }
-    for (size_t i = 0; i < environment->count; i++) {
-        char *row = pool_format(helpers->pool, "%s=%s", environment->settings[i].name,
-                                environment->settings[i].value);
-        if (row == NULL) {
-            return false;
+    for (size_t i = 0; variables != NULL && i < environment->count; i++) {
+        variables[made] = pool_format(pool, "%s=%s", environment->settings[i].name,
+                                      environment->settings[i].value);
+        if (variables[made++] == NULL) {
+            return NULL;
         }
-        helpers->variables[helpers->variable_count++] = row;
     }
-    return true;
+    return variables;
 }
 
 kiln_status exec_helpers_create(cli_pool *pool, host_mutex *mutex, const char *cache_root,
                                 const char *recording, exec_helpers **out_helpers, kiln_diag *diag)
 {
-    exec_environment environment;
+    exec_environment environment, plain = {.count = 0};
     exec_helpers *helpers = pool_alloc(pool, sizeof(*helpers));
     *out_helpers = helpers;
     if (helpers == NULL) {
@@ -107,9 +102,10 @@ kiln_status exec_helpers_create(cli_pool *pool, host_mutex *mutex, const char *c
         return KILN_OK; /* the first one says so */
     }
     helpers->program = pool_format(pool, "%s/kiln-replay", environment.libraries);
+    helpers->plain = list_variables(pool, &plain, cache_root);
+    helpers->under = list_variables(pool, &environment, cache_root);
     const bool good = helpers->program != NULL && helpers->recording != NULL &&
-                      exec_environment_add(&environment, "KILN_CACHE_DIR", cache_root) &&
-                      list_variables(helpers, &environment);
+                      helpers->plain != NULL && helpers->under != NULL;
     return good ? KILN_OK : diag_no_memory(diag, "starting a helper");
 }
 
@@ -124,7 +120,7 @@ static int end_helper(helper *one)
     }
     while (one->process > 0 && waitpid(one->process, &status, 0) < 0 && errno == EINTR) {
     }
-    *one = (helper){.back = one->back, .busy = one->busy};
+    *one = (helper){.target = one->target, .back = one->back, .busy = one->busy};
     return status;
 }
 
@@ -150,8 +146,8 @@ static kiln_status spawn_helper(const exec_helpers *helpers, helper *one, int en
     if (error == 0) {
         (void)posix_spawn_file_actions_adddup2(&actions, end, STDIN_FILENO);
         (void)posix_spawn_file_actions_adddup2(&actions, end, STDOUT_FILENO);
-        error =
-            posix_spawn(&one->process, helpers->program, &actions, NULL, argv, helpers->variables);
+        error = posix_spawn(&one->process, helpers->program, &actions, NULL, argv,
+                            one->target != NULL ? helpers->plain : helpers->under);
         (void)posix_spawn_file_actions_destroy(&actions);
     }
     return error == 0
@@ -182,18 +178,25 @@ static kiln_status start_helper(exec_helpers *helpers, helper *one, kiln_diag *d
     return status;
 }
 
-/* One that has nothing to do, of that version, or an empty place; NULL: all are busy. */
-static helper *take_helper(exec_helpers *helpers, int back)
+static bool is_for(const helper *one, const char *target, int back)
+{
+    return one->back == back &&
+           (one->target == NULL || target == NULL ? one->target == target
+                                                  : strcmp(one->target, target) == 0);
+}
+
+/* One that has nothing to do, of that target or version, or an empty place; NULL: all are busy. */
+static helper *take_helper(exec_helpers *helpers, const char *target, int back)
 {
     helper *found = NULL;
     host_mutex_lock(helpers->mutex);
     for (size_t i = 0; found == NULL && i < helpers->count; i++) {
         helper *one = &helpers->helpers[i];
-        found = one->busy || one->back != back ? NULL : one;
+        found = one->busy || !is_for(one, target, back) ? NULL : one;
     }
     if (found == NULL && helpers->count < HELPERS_MAX) {
         found = &helpers->helpers[helpers->count++];
-        *found = (helper){.back = back};
+        *found = (helper){.target = target, .back = back};
     }
     if (found != NULL) {
         found->busy = true;
@@ -202,10 +205,11 @@ static helper *take_helper(exec_helpers *helpers, int back)
     return found;
 }
 
-static void give_helper_back(exec_helpers *helpers, helper *one)
+static void give_helper_back(exec_helpers *helpers, helper *one, const kn_replay_answer *answer)
 {
     host_mutex_lock(helpers->mutex);
     one->busy = false;
+    helpers->put_failures += answer->put_failures;
     host_mutex_unlock(helpers->mutex);
 }
 
@@ -231,6 +235,7 @@ static bool ask_helper(const helper *one, const kn_replay_question *question, kn
         (void)kiln_diag_set(diag, out->diag.status, out->diag.fix, out->diag.what, "%s",
                             out->diag.why);
         kiln_diag_set_log(diag, out->diag.log, length);
+        kiln_diag_set_vendor_code(diag, out->diag.vendor_code);
     }
     free(out->diag.log);
     out->diag.log = NULL;
@@ -238,10 +243,11 @@ static bool ask_helper(const helper *one, const kn_replay_question *question, kn
 }
 
 /* Its worker has gone; it has cost this program alone. */
-static kiln_status judge_end(const char *name, int status, kiln_diag *diag)
+static kiln_status judge_end(const char *name, int status, bool *out_tried, kiln_diag *diag)
 {
     enum { NO_CORE = 2 };
     if (WIFEXITED(status) && WEXITSTATUS(status) == NO_CORE) {
+        *out_tried = false;
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "run kiln doctor for details", name,
                              "kiln's libraries do not stand under the worker's compiler");
     }
@@ -250,11 +256,13 @@ static kiln_status judge_end(const char *name, int status, kiln_diag *diag)
                          host_signal_name(WIFSIGNALED(status) ? WTERMSIG(status) : 0));
 }
 
-static kiln_status ask_version(exec_helpers *helpers, int back, const char *name,
-                               const kn_replay_question *question, kn_replay_answer *out,
-                               kiln_diag *diag)
+/* `*out_tried` false: no worker could try it. */
+static kiln_status use_helper(exec_helpers *helpers, const char *target, int back, const char *name,
+                              const kn_replay_question *question, kn_replay_answer *out,
+                              bool *out_tried, kiln_diag *diag)
 {
-    helper *one = take_helper(helpers, back);
+    helper *one = take_helper(helpers, target, back);
+    *out_tried = one != NULL;
     if (one == NULL) {
         return kiln_diag_set(diag, KILN_E_BUSY, "give a smaller --jobs", name,
                              "%d helpers are busy", HELPERS_MAX);
@@ -263,13 +271,16 @@ static kiln_status ask_version(exec_helpers *helpers, int back, const char *name
     kiln_status status = one->process > 0 ? KILN_OK : start_helper(helpers, one, diag);
     host_mutex_unlock(helpers->mutex);
     if (status != KILN_OK) {
+        *out_tried = false;
         (void)end_helper(one);
     } else if (ask_helper(one, question, out, diag)) {
+        *out_tried = !out->lacks_runtime;
         status = out->diag.status;
     } else {
-        status = judge_end(name, end_helper(one), diag); /* the next one gets another */
+        memset(out, 0, sizeof(*out));
+        status = judge_end(name, end_helper(one), out_tried, diag); /* the next gets another */
     }
-    give_helper_back(helpers, one);
+    give_helper_back(helpers, one, out);
     return status;
 }
 
@@ -277,6 +288,7 @@ kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t in
                               const kiln_key *wanted, const char *target, kn_replay_answer *out,
                               kiln_diag *diag)
 {
+    bool tried = true;
     kn_replay_question question = {.index = index, .is_bound = wanted != NULL};
     (void)snprintf(question.target, sizeof(question.target), "%s", target);
     memset(out, 0, sizeof(*out));
@@ -286,11 +298,33 @@ kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t in
     }
     for (int back = 0; wanted != NULL && !out->oldest; back++) {
         question.wanted = *wanted;
-        const kiln_status status = ask_version(helpers, back, name, &question, out, diag);
+        const kiln_status status =
+            use_helper(helpers, NULL, back, name, &question, out, &tried, diag);
         if (status != KILN_OK || !out->other) {
             return status;
         }
     }
     question.is_bound = false;
-    return ask_version(helpers, 0, name, &question, out, diag);
+    return use_helper(helpers, NULL, 0, name, &question, out, &tried, diag);
+}
+
+bool exec_helpers_compile(exec_helpers *helpers, const char *name, size_t index, const char *target,
+                          kn_replay_answer *out, kiln_status *out_status, kiln_diag *diag)
+{
+    bool tried = false;
+    kn_replay_question question = {.index = index};
+    (void)snprintf(question.target, sizeof(question.target), "%s", target);
+    memset(out, 0, sizeof(*out));
+    if (helpers->program != NULL) {
+        *out_status = use_helper(helpers, target, 0, name, &question, out, &tried, diag);
+    }
+    if (!tried) {
+        kiln_diag_clear(diag);
+    }
+    return tried;
+}
+
+uint64_t exec_helpers_put_failures(const exec_helpers *helpers)
+{
+    return helpers != NULL ? helpers->put_failures : 0;
 }

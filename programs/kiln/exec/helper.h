@@ -1,6 +1,6 @@
-/* Workers that make recorded calls again (kiln-replay), each in a process of its own under kiln's
- * libraries: what a compiler does there, it does not do to this process. A version of a compiler
- * has workers of its own. */
+/* Workers that compile recorded programs again (kiln-replay), each in a process of its own: what a
+ * compiler or driver does there, it does not do to this process. A version of a compiler, and a
+ * target, has workers of its own. Recorded calls are made under kiln's libraries. */
 #ifndef KILN_PROGRAM_EXEC_HELPER_H
 #define KILN_PROGRAM_EXEC_HELPER_H
 
@@ -24,5 +24,13 @@ void exec_helpers_destroy(exec_helpers *helpers);
 kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, size_t index,
                               const kiln_key *wanted, const char *target, kn_replay_answer *out,
                               kiln_diag *diag);
+
+/* The same for a program that is no call, compiled by a runtime for `target`. False: there are no
+ * workers for it here, and nothing was tried. */
+bool exec_helpers_compile(exec_helpers *helpers, const char *name, size_t index, const char *target,
+                          kn_replay_answer *out, kiln_status *out_status, kiln_diag *diag);
+
+/* How many entries workers could not store. */
+uint64_t exec_helpers_put_failures(const exec_helpers *helpers);
 
 #endif

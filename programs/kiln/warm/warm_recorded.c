@@ -296,59 +296,41 @@ static void compare_keys(const cli_target *target, warm_item *item, const kiln_k
     item->other_key = item->compared && memcmp(first, &item->use->key, sizeof(*first)) != 0;
 }
 
-static kiln_status make_by_call(warm_recorded *recorded, const cli_target *target, warm_item *item,
-                                warm_pack *pack, kiln_diag *diag)
+/* What a worker, or this process, has made of it. */
+static kiln_status take_answer(const cli_target *target, warm_item *item,
+                               const kn_replay_answer *answer, warm_pack *pack, kiln_diag *diag)
 {
-    kn_replay_answer answer;
-    const bool same = strcmp(target->name, item->use->target) == 0;
-    kiln_status status =
-        exec_helpers_call(recorded->helpers, item->name, item->use_index,
-                          same ? &item->use->key : NULL, target->name, &answer, diag);
-    if (status == KILN_OK) {
-        item->outcome = answer.compiled ? WARM_COMPILED : WARM_THERE;
-        item->language = item->use->language;
-        item->compile_ns = answer.compiled ? answer.took_ns : 0;
-        item->saved_ns = answer.saved_ns;
-        compare_keys(target, item, &answer.key);
-        status = pack != NULL ? warm_pack_note_key(pack, &answer.key, item, diag) : KILN_OK;
+    kiln_status status = KILN_OK;
+    item->outcome = answer->compiled ? WARM_COMPILED : WARM_THERE;
+    item->language = item->use->language;
+    item->size = answer->size;
+    item->compile_ns = answer->compile_ns;
+    item->saved_ns = answer->saved_ns;
+    if (answer->key_count > 0) {
+        compare_keys(target, item, &answer->keys[0]);
     }
-    return status;
-}
-
-static kiln_status make_here(warm_recorded *recorded, const cli_target *target, warm_item *item,
-                             warm_pack *pack, kiln_diag *diag)
-{
-    if (target->runtime == NULL) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, target->name, "%s", target->reason);
+    for (size_t i = 0; status == KILN_OK && pack != NULL && i < answer->key_count; i++) {
+        status = warm_pack_note_key(pack, &answer->keys[i], item, diag);
     }
-    kiln_build_info info = {.struct_size = sizeof(info)};
-    kiln_key keys[KILN_RECORDING_STAGES];
-    size_t key_count = 0;
-    kiln_blob *blob = NULL;
-    kiln_status status =
-        kiln_recording_compile(recorded->recording, item->use_index, target->runtime, target->name,
-                               &blob, &info, keys, &key_count, diag);
-    if (status == KILN_OK) {
-        const bool compiled = info.compiles > 0 || info.origin == KILN_ORIGIN_COMPILED;
-        item->outcome = compiled ? WARM_COMPILED : WARM_THERE;
-        item->language = item->use->language;
-        item->size = kiln_blob_size(blob);
-        item->compile_ns = info.compile_ns;
-        item->saved_ns = compiled ? 0 : kiln_blob_compile_ns(blob);
-        if (key_count > 0) {
-            compare_keys(target, item, &keys[0]);
-        }
-    }
-    for (size_t i = 0; status == KILN_OK && pack != NULL && i < key_count; i++) {
-        status = warm_pack_note_key(pack, &keys[i], item, diag);
-    }
-    kiln_blob_release(blob);
     return status;
 }
 
 kiln_status warm_recorded_make(warm_recorded *recorded, const cli_target *target, warm_item *item,
                                warm_pack *pack, kiln_diag *diag)
 {
-    return item->use->way == KILN_REPLAY_CALL ? make_by_call(recorded, target, item, pack, diag)
-                                              : make_here(recorded, target, item, pack, diag);
+    kn_replay_answer answer;
+    kiln_status status;
+    if (item->use->way == KILN_REPLAY_CALL) {
+        const bool same = strcmp(target->name, item->use->target) == 0;
+        status = exec_helpers_call(recorded->helpers, item->name, item->use_index,
+                                   same ? &item->use->key : NULL, target->name, &answer, diag);
+    } else if (target->runtime == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, target->name, "%s", target->reason);
+    } else if (!exec_helpers_compile(recorded->helpers, item->name, item->use_index, target->name,
+                                     &answer, &status, diag)) {
+        memset(&answer, 0, sizeof(answer)); /* no workers in this installation, as on Windows */
+        status = kn_replay_compile(recorded->recording, item->use_index, target->runtime,
+                                   target->name, &answer, diag);
+    }
+    return status == KILN_OK ? take_answer(target, item, &answer, pack, diag) : status;
 }

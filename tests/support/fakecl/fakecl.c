@@ -25,8 +25,8 @@
  * the first time only; with "loose" it does not link; with "unreadable" in it, it gives an error
  * for its binary. $FAKECL_LOG names a file that gets one letter a call: S from source, B from a
  * binary, M from machine code, I from SPIR-V, G for a binary read, C for a unit compiled, L for a
- * link. FAKE_TWO has two devices. With $FAKECL_DIES_ON_BINARY it dies where it is given a binary.
- * $FAKE_LIE: support/lies.h. */
+ * link. FAKE_TWO has two devices. With $FAKECL_DIES_ON_BINARY it dies where it is given a binary,
+ * and where it builds a program with the text $FAKECL_DIES_ON in it. $FAKE_LIE: support/lies.h. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -369,9 +369,7 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_u
     }
 #endif
     count("B");
-    if (getenv("FAKECL_DIES_ON_BINARY") != NULL) {
-        abort();
-    }
+    fakecl_may_die("FAKECL_DIES_ON_BINARY", NULL);
     int good = 1;
     for (cl_uint i = 0; i < devices; i++) {
 #ifdef FAKE_REFUSES
@@ -407,6 +405,7 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint devices,
                                          void *user)
 {
     (void)devices, (void)device, (void)options, (void)notify, (void)user;
+    fakecl_may_die("FAKECL_DIES_ON", program->text);
 #ifdef FAKE_REFUSES_BUILD
     if (program->from_binary) {
         return CL_BUILD_PROGRAM_FAILURE;

@@ -22,6 +22,10 @@ cl_uint fakecl_count_kernels(cl_program program);
  * writes past the list's end. */
 cl_uint fakecl_make_list(cl_program program);
 
+/* Ends the process as a driver's bug would, where the variable is set, to a text that `text` (NULL:
+ * any) has in it. */
+void fakecl_may_die(const char *variable, const char *text);
+
 /* FAKE_NVIDIA: their names, and what a build leaves: the text, which PTX has as a comment, and its
  * kernels. */
 void fakecl_list_kernels(cl_program program, char names[FAKECL_NAMES]);
