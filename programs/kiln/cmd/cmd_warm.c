@@ -283,13 +283,14 @@ static exit_code print_result(const warm_work *work, const warm_result *result)
     return work->code;
 }
 
-/* Puts what is used most first, and leaves the rest out where only so many are wanted. */
+/* Puts what is used most first, and leaves the rest out where only so many are wanted. A recording
+ * has its own counts. */
 static void choose_items(warm_work *work)
 {
     const warm_options *options = work->options;
     warm_list *list = &work->list;
     warm_list_take_shard(list, &work->shard);
-    for (size_t i = 0; options->used && i < list->count; i++) {
+    for (size_t i = 0; options->used && work->recorded.recording == NULL && i < list->count; i++) {
         const cli_target *target = &work->targets.items[list->items[i].target];
         warm_find_uses(target->runtime, target->name, work->cache, &list->items[i]);
     }

@@ -20,7 +20,7 @@ done
 "$KILN" pack merge merged.kpack part1.kpack part2.kpack --json | grep '"added"'
 echo "what a target does not take is left out; the newest are made first where there is a bound"
 "$KILN" warm rec --target cuda:sm_90,vulkan:spirv --json | grep -c '"result"'
-"$KILN" warm rec --max 1 --json | grep -E '"result"|"kernel"'
+"$KILN" warm rec --used --max 1 --json | grep -E '"result"|"kernel"'
 "$KILN" warm rec --for 0s --json | grep -E '"(result|reason)"' | sort | uniq -c | sed 's/^ *//'
 touch -d '3 days ago' rec/uses/*/*
 "$KILN" warm rec --within 2d --json | grep -c '"result"'
