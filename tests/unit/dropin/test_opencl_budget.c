@@ -1,13 +1,8 @@
 /* How long PoCL's programs may be read at the end, for given times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/dropin/budget.h"
+#include "support/cmocka.h"
 
 #define MS 1000000ull
 #define START (1000000 * MS)

@@ -2,50 +2,27 @@
  * blanks of: the key of a program has the headers of each reading. The current directory is the
  * test's own. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/dropin/request.h"
 #include "support/tmpdir.h"
+#include "unit/dropin/opencl_rig.h"
 
-static struct {
-    kn_dylib *lib;
-    kn_opencl_api api;
-    cl_device_id device;
-    cl_context context;
-} fake;
+static rig_client fake;
 
 static int open_fake(void **state)
 {
-    kiln_probe_outcome outcome;
-    char path[512];
-    cl_platform_id platform = NULL;
-    cl_int code = CL_SUCCESS;
     (void)state;
-    if (kn_opencl_library_open(&fake.lib, &fake.api, path, sizeof(path), &outcome, NULL) !=
-            KILN_OK ||
-        fake.api.clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
-        fake.api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &fake.device, NULL) !=
-            CL_SUCCESS) {
-        return -1;
-    }
-    fake.context = fake.api.clCreateContext(NULL, 1, &fake.device, NULL, NULL, &code);
-    return fake.context != NULL ? 0 : -1;
+    return rig_open_driver(&fake) ? 0 : -1;
 }
 
 static int close_fake(void **state)
 {
     (void)state;
-    (void)fake.api.clReleaseContext(fake.context);
-    kn_dylib_retire(fake.lib);
+    rig_close(&fake);
     return 0;
 }
 
@@ -60,7 +37,7 @@ static bool make_key(const char *text, const char *options, kiln_key *out_key)
     memory.flags |= KILN_CACHE_NO_DISK;
     assert_int_equal(kiln_cache_create(&memory, &cache, NULL), KILN_OK);
     assert_int_equal(
-        kn_opencl_wish_create_plain(fake.context, fake.device, text, options, &wish, NULL),
+        kn_opencl_wish_create_plain(fake.context, fake.devices[0], text, options, &wish, NULL),
         KILN_OK);
     assert_int_equal(kn_opencl_request_init(&request, cache, wish, NULL), KILN_OK);
     const bool keyed = request.bypass[0] == '\0';

@@ -1,80 +1,17 @@
 /* kiln_opencl_build: strings with lengths, units compiled and linked, headers, several devices,
  * builds in the background. On fake drivers that count calls (S from source, C a unit compiled, L a
  * link, B from a binary, G a binary read), and on PoCL. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
-#include "apis/opencl/backend/symbols.h"
-#include "kiln/opencl.h"
 #include "support/counters.h"
-#include "support/skip.h"
 #include "support/tmpdir.h"
-#include "sys/process.h"
 #include "sys/thread.h"
-
-#define NO_DEVICE 77
-#define LIMIT (100ull * 1000000000ull)
-#define DEVICES_MAX 4
-
-static char program_path[4096];
+#include "unit/dropin/opencl_rig.h"
 
 /* --- in the child: WORD ARGUMENT -------------------------------------------------------------- */
-
-typedef struct client {
-    kn_dylib *lib;
-    kn_opencl_api api;
-    cl_device_id devices[DEVICES_MAX];
-    cl_uint device_count;
-    cl_context context;
-    kiln_cache *cache;
-} client;
-
-static bool client_open(client *c)
-{
-    kiln_probe_outcome outcome;
-    char path[512];
-    cl_platform_id platform = NULL;
-    cl_int code = CL_SUCCESS;
-    memset(c, 0, sizeof(*c));
-    if (kn_opencl_library_open(&c->lib, &c->api, path, sizeof(path), &outcome, NULL) != KILN_OK ||
-        c->api.clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
-        c->api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES_MAX, c->devices,
-                              &c->device_count) != CL_SUCCESS) {
-        return false;
-    }
-    c->context = c->api.clCreateContext(NULL, c->device_count, c->devices, NULL, NULL, &code);
-    return c->context != NULL && kiln_cache_create(NULL, &c->cache, NULL) == KILN_OK;
-}
-
-/* scale(buffer) over 64 items on one device; what came of the first, 10 before. */
-static int run_scale(const client *c, cl_device_id device, cl_program program)
-{
-    cl_int code = CL_SUCCESS;
-    cl_kernel kernel = NULL;
-    cl_int value = 10;
-    const size_t global = 64, local = 16;
-    cl_command_queue queue = c->api.clCreateCommandQueue(c->context, device, 0, &code);
-    cl_mem buffer = c->api.clCreateBuffer(c->context, CL_MEM_READ_WRITE, 4 * global, NULL, &code);
-    code = c->api.clCreateKernelsInProgram(program, 1, &kernel, NULL);
-    code |= c->api.clEnqueueFillBuffer(queue, buffer, &value, sizeof(value), 0, 4 * global, 0, NULL,
-                                       NULL);
-    code |= c->api.clSetKernelArg(kernel, 0, sizeof(cl_mem), &buffer);
-    code |= c->api.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
-    code |=
-        c->api.clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(value), &value, 0, NULL, NULL);
-    (void)c->api.clReleaseKernel(kernel);
-    (void)c->api.clReleaseMemObject(buffer);
-    (void)c->api.clReleaseCommandQueue(queue);
-    return code == CL_SUCCESS ? value : -1;
-}
 
 typedef struct outcome {
     kn_mutex mutex;
@@ -98,8 +35,8 @@ static void take_outcome(void *user, kiln_status status, struct _cl_program *pro
     kn_mutex_unlock(&o->mutex);
 }
 
-static kiln_status build_behind(client *c, kiln_opencl_request *request, cl_program *out_program,
-                                kiln_diag *diag)
+static kiln_status build_behind(rig_client *c, kiln_opencl_request *request,
+                                cl_program *out_program, kiln_diag *diag)
 {
     outcome o = {.status = KILN_E_INTERNAL};
     kn_mutex_init(&o.mutex);
@@ -132,7 +69,7 @@ static const char *dir_option(void)
 }
 
 /* What each word asks for; `argument` goes into a text or an option. */
-static kiln_status build_word(client *c, const char *word, const char *argument,
+static kiln_status build_word(rig_client *c, const char *word, const char *argument,
                               cl_program *out_program, kiln_diag *diag)
 {
     const char *const halves[] = {"int times(int x) { return x * FACTOR; }\nXXX",
@@ -193,18 +130,18 @@ static kiln_status build_word(client *c, const char *word, const char *argument,
 
 static int child(const char *word, const char *argument)
 {
-    client c;
+    rig_client c;
     cl_program program = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
     kt_counters stats;
     int value = 0;
-    if (!client_open(&c)) {
-        return NO_DEVICE;
+    if (!rig_open(&c)) {
+        return CHILD_NO_DEVICE;
     }
     kiln_status status = build_word(&c, word, argument, &program, &diag);
     for (cl_uint i = 0; i < c.device_count && status == KILN_OK && getenv("TEST_RUNS") != NULL;
          i++) {
-        value += run_scale(&c, c.devices[i], program);
+        value += rig_scale(&c, c.devices[i], program);
     }
     kt_counters_own(c.cache, &stats);
     (void)printf("%s value=%d disk=%llu compiles=%llu bypassed=%llu|%s\n", kiln_status_name(status),
@@ -214,62 +151,20 @@ static int child(const char *word, const char *argument)
         (void)c.api.clReleaseProgram(program);
     }
     kiln_diag_clear(&diag);
-    (void)c.api.clReleaseContext(c.context);
-    kiln_cache_destroy(c.cache);
-    kn_dylib_retire(c.lib);
+    rig_close(&c);
     return 0;
 }
 
 /* --- in the parent ---------------------------------------------------------------------------- */
 
-static char output[16384];
-static char calls[256];
-static const char *variant; /* a fake libOpenCL; NULL: the system's */
-static const char *pocl_devices = "POCL_DEVICES=basic";
-
-static int start(const char *dir, const char *word, const char *argument)
-{
-    kn_process_result result = {0};
-    char *pocl = kt_tmpdir_create();
-    char *log = kt_path(dir, "log");
-    char variables[5][4200];
-    kt_file_write(log, "", 0);
-    (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
-    (void)snprintf(variables[2], sizeof(variables[2]), "FAKECL_LOG=%s", log);
-    (void)snprintf(variables[3], sizeof(variables[3]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_DIR,
-                   variant != NULL ? variant : "");
-    const char *const argv[] = {program_path, word, argument, NULL};
-    const char *const environment[] = {variables[0],
-                                       variables[1],
-                                       variables[2],
-                                       pocl_devices,
-                                       variant != NULL ? variables[3] : "TEST_RUNS=1",
-                                       NULL};
-    kn_process_request request = {.argv = argv, .environment = environment};
-    request.limit_ns = LIMIT;
-    assert_int_equal(kn_process_run(&request, &result, NULL), KILN_OK);
-    const int code = result.exit_code;
-    (void)snprintf(output, sizeof(output), "%s", result.out != NULL ? result.out : "");
-    if (code != 0 && code != NO_DEVICE) {
-        print_error("%s\n", result.err != NULL ? result.err : "");
-    }
-    kn_process_result_deinit(&result);
-    char *made = kt_file_read(log, NULL);
-    (void)snprintf(calls, sizeof(calls), "%s", made != NULL ? made : "");
-    free(made);
-    free(log);
-    kt_tmpdir_remove(pocl);
-    return code;
-}
+static const char *pocl_devices = "basic";
 
 static void expect(void **state, const char *word, const char *argument, const char *beginning)
 {
-    assert_int_equal(start((const char *)*state, word, argument), 0);
-    if (strncmp(output, beginning, strlen(beginning)) != 0) {
-        print_error("%s '%s' gave %s\n", word, argument, output);
-    }
-    assert_int_equal(strncmp(output, beginning, strlen(beginning)), 0);
+    assert_int_equal(setenv("POCL_DEVICES", pocl_devices, 1), 0);
+    assert_int_equal(child_variant == NULL ? setenv("TEST_RUNS", "1", 1) : unsetenv("TEST_RUNS"),
+                     0);
+    child_expect((const char *)*state, word, argument, beginning);
 }
 
 #define BUILT "KILN_OK value=0 disk=0 compiles=1 bypassed=0"
@@ -280,14 +175,14 @@ static void expect_cached(void **state, const char *word, const char *argument, 
                           const char *loaded)
 {
     expect(state, word, argument, BUILT);
-    assert_string_equal(calls, made);
+    assert_string_equal(child_last.calls, made);
     expect(state, word, argument, FOUND);
-    assert_string_equal(calls, loaded);
+    assert_string_equal(child_last.calls, loaded);
 }
 
 static void each_form_is_made_as_it_is_asked_for(void **state)
 {
-    variant = "good";
+    child_variant = "good";
     expect_cached(state, "plain", "-DFACTOR=2", "SG", "B");
     expect_cached(state, "linked", "-DFACTOR=2", "SCLG", "B");
     expect_cached(state, "units", "-DFACTOR=2", "SCSCLG", "B");
@@ -297,7 +192,7 @@ static void each_form_is_made_as_it_is_asked_for(void **state)
 
 static void K3_all_parts_are_in_the_key(void **state)
 {
-    variant = "good";
+    child_variant = "good";
     expect(state, "units", "-DFACTOR=2", BUILT);
     expect(state, "units", "-DFACTOR=3", BUILT);
     expect(state, "headers", "#define FACTOR 3\n", BUILT);
@@ -307,16 +202,16 @@ static void K3_all_parts_are_in_the_key(void **state)
 
 static void a_library_goes_past_the_cache(void **state)
 {
-    variant = "good";
+    child_variant = "good";
     for (int i = 0; i < 2; i++) {
         expect(state, "library", "", "KILN_OK value=0 disk=0 compiles=0 bypassed=1");
-        assert_string_equal(calls, "SCL");
+        assert_string_equal(child_last.calls, "SCL");
     }
 }
 
 static void a_file_of_a_headers_name_goes_past_the_cache(void **state)
 {
-    variant = "good";
+    child_variant = "good";
     char *dir = kt_path((const char *)*state, "my");
     char *file = kt_path(dir, "factor.h");
     assert_int_equal(setenv("TEST_FOLDER", (const char *)*state, 1), 0);
@@ -331,16 +226,16 @@ static void a_file_of_a_headers_name_goes_past_the_cache(void **state)
 
 static void all_devices_are_one_entry(void **state)
 {
-    variant = "two";
+    child_variant = "two";
     expect_cached(state, "plain", "-DFACTOR=2", "SGG", "B");
     expect_cached(state, "units", "-DFACTOR=2", "SCSCLGG", "B");
-    variant = "good";
+    child_variant = "good";
     expect(state, "plain", "-DFACTOR=2", BUILT);
 }
 
 static void a_failure_gives_the_log_of_what_failed(void **state)
 {
-    variant = "good";
+    child_variant = "good";
     expect(state, "text", "broken", "KILN_E_COMPILE value=0 disk=0 compiles=1 bypassed=0|1:1: it");
     expect(state, "text", "loose", "KILN_E_COMPILE value=0 disk=0 compiles=1 bypassed=0|an end");
     expect(state, "none", "", "KILN_E_INVALID");
@@ -375,10 +270,10 @@ static void with_pocl_options_act_on_what_is_loaded(void **state)
     for (size_t i = 0; i < 6; i++) {
         char compiled[64], loaded[64];
         expect(state, words[i % 2], options[i / 2], "KILN_OK value=");
-        (void)snprintf(compiled, sizeof(compiled), "%.17s", output);
+        (void)snprintf(compiled, sizeof(compiled), "%.17s", child_last.output);
         expect(state, words[i % 2], options[i / 2], "KILN_OK value=");
-        (void)snprintf(loaded, sizeof(loaded), "%.17s", output);
-        assert_non_null(strstr(output, "disk=1 compiles=0"));
+        (void)snprintf(loaded, sizeof(loaded), "%.17s", child_last.output);
+        assert_non_null(strstr(child_last.output, "disk=1 compiles=0"));
         print_message("%s '%s': %s\n", words[i % 2], options[i / 2], compiled);
         assert_string_equal(compiled, loaded);
     }
@@ -386,19 +281,13 @@ static void with_pocl_options_act_on_what_is_loaded(void **state)
 
 static void with_pocl_two_devices_are_loaded_together(void **state)
 {
-    pocl_devices = "POCL_DEVICES=basic basic";
+    pocl_devices = "basic basic";
     expect(state, "plain", "-DFACTOR=2", "KILN_OK value=40 disk=0 compiles=1 bypassed=0");
     expect(state, "plain", "-DFACTOR=2", "KILN_OK value=40 disk=1 compiles=0 bypassed=0");
-    pocl_devices = "POCL_DEVICES=basic";
+    pocl_devices = "basic";
 }
 
-static int end(void **state)
-{
-    variant = NULL;
-    return kt_tmpdir_teardown(state);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, child_teardown)
 
 int main(int argc, char **argv)
 {
@@ -418,16 +307,8 @@ int main(int argc, char **argv)
     if (argc == 3) {
         return child(argv[1], argv[2]);
     }
-    if (realpath("/proc/self/exe", program_path) == NULL) {
-        return 1;
-    }
-    int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
-    char *dir = kt_tmpdir_create();
-    const int code = start(dir, "plain", "-DFACTOR=1");
-    kt_tmpdir_remove(dir);
-    if (failures == 0 && code == NO_DEVICE) {
-        kn_test_skip("opencl", "no OpenCL device");
-    }
+    const int failures =
+        child_before_pocl(cmocka_run_group_tests(on_fakes, NULL, NULL), "plain", "-DFACTOR=1");
     (void)setenv("KILN_CAPTURE", "1", 1);
     return failures + cmocka_run_group_tests(on_pocl, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* kiln_dropin_compile, by the command: `kiln compile --drop-in` and `kiln warm --drop-in` fill the
  * cache or a pack, and a drop-in call of another process compiles nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "apis/opencl/backend/symbols.h"
 #include "kiln/cuda.h"
 #include "kiln/hip.h"
 #include "kiln/opencl.h"
+#include "support/cmocka.h"
 #include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"

@@ -1,16 +1,11 @@
 #include "unit/backends/opencl/rig.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
+#include "support/cmocka.h"
 #include "sys/clock.h"
 
 static const kiln_compiler_ops *compiler(void)
@@ -208,4 +203,32 @@ float rig_compile_and_run(rig *r, const kiln_source *source)
     ops->program_unload(r->device, program);
     kn_artifact_deinit(&artifact);
     return value;
+}
+
+kiln_status rig_open_runtime(const kiln_source *source, kiln_runtime **out_runtime,
+                             kiln_device **out_device)
+{
+    kiln_runtime_options options;
+    kiln_status status = kiln_runtime_options_init(&options, NULL);
+    options.backend = "opencl";
+    options.strict = true;
+    status = status == KILN_OK ? kiln_runtime_create(&options, out_runtime, NULL) : status;
+    return status == KILN_OK ? kiln_runtime_select(*out_runtime, source, 1, out_device, NULL)
+                             : status;
+}
+
+kiln_status rig_launch_once(kiln_device *on, kiln_program *program)
+{
+    kiln_queue *queue = NULL;
+    kiln_launch request = {
+        .struct_size = sizeof(request), .dims = 1, .global = {64, 1, 1}, .local = {8, 1, 1}};
+    kiln_status status = kiln_queue_create(on, &queue, NULL);
+    if (status == KILN_OK) {
+        status = kiln_queue_launch(queue, program, "k", &request, NULL, NULL);
+    }
+    if (status == KILN_OK) {
+        status = kiln_queue_finish(queue, NULL);
+    }
+    kiln_queue_destroy(queue);
+    return status;
 }

@@ -4,6 +4,7 @@
 #define KILN_TESTS_OPENCL_RIG_H
 
 #include "hal/artifact.h"
+#include "kiln/kiln.h"
 #include "kiln/sys/backend.h"
 
 typedef struct rig {
@@ -43,5 +44,11 @@ float rig_item(rig *r, void *buffer, size_t index);
 
 /* The last item after k(buffer, 1.0F) ran over 64 zeros. */
 float rig_compile_and_run(rig *r, const kiln_source *source);
+
+/* Behind the whole of kiln: a strict runtime of OpenCL and its device for a source, which stay the
+ * caller's after a failure, too; and one launch of "k" without arguments. */
+kiln_status rig_open_runtime(const kiln_source *source, kiln_runtime **out_runtime,
+                             kiln_device **out_device);
+kiln_status rig_launch_once(kiln_device *device, kiln_program *program);
 
 #endif

@@ -1,25 +1,17 @@
 /* Every answer of the probe and every fault of a driver, from fake libraries, each in a process of
  * its own: LD_LIBRARY_PATH decides which libOpenCL.so.1 the backend finds. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
 #include "support/failalloc.h"
+#include "support/opencl_child.h"
 #include "support/tmpdir.h"
-#include "sys/process.h"
 #include "unit/backends/opencl/rig.h"
-
-static char program_path[4096];
 
 /* --- in the child ----------------------------------------------------------------------------- */
 
@@ -166,53 +158,19 @@ static int child(const char *word)
 
 /* --- in the parent ---------------------------------------------------------------------------- */
 
-static char output[65536];
-static struct {
-    int exit_code;
-    int signal;
-    bool timed_out;
-} last;
-
-static const char *start_in(const char *dir, const char *word, uint64_t limit_ns)
+static const char *run(const char *dir, const char *variant, const char *word)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    char variable[4200];
-    const char *log = getenv("FAKECL_LOG_HERE");
-    char log_variable[4200];
-    (void)snprintf(variable, sizeof(variable), "LD_LIBRARY_PATH=%s", dir);
-    (void)snprintf(log_variable, sizeof(log_variable), "FAKECL_LOG=%s", log ? log : "");
-    const char *const argv[] = {program_path, word, NULL};
-    const char *const environment[] = {variable, log_variable, NULL};
-    kn_process_request request = {.argv = argv, .environment = environment};
-    request.limit_ns = limit_ns;
-    kn_process_result result = {0};
-    rig_ok(kn_process_run(&request, &result, &diag), &diag);
-    last.exit_code = result.exit_code;
-    last.signal = result.signal;
-    last.timed_out = result.timed_out;
-    (void)snprintf(output, sizeof(output), "%s", result.out != NULL ? result.out : "");
-    if (result.exit_code != 0 && result.err != NULL) {
-        print_message("%s: %s\n", word, result.err);
-    }
-    kn_process_result_deinit(&result);
-    return output;
+    const char *argv[] = {NULL, word, NULL};
+    child_variant = variant;
+    (void)child_run(dir, argv, NULL);
+    return child_last.output;
 }
 
-static const char *start(const char *variant, const char *word)
+static const char *start(void **state, const char *variant, const char *word)
 {
-    char dir[4096];
-    (void)snprintf(dir, sizeof(dir), "%s/%s", KILN_FAKECL_DIR, variant);
-    const char *text = start_in(dir, word, 60000000000U);
-    assert_int_equal(last.exit_code, 0);
+    const char *text = run((const char *)*state, variant, word);
+    assert_int_equal(child_last.exit_code, 0);
     return text;
-}
-
-static void starts_with(const char *text, const char *beginning)
-{
-    if (strncmp(text, beginning, strlen(beginning)) != 0) {
-        print_error("got: %s\n", text);
-    }
-    assert_int_equal(strncmp(text, beginning, strlen(beginning)), 0);
 }
 
 static void has(const char *text, const char *part)
@@ -225,25 +183,24 @@ static void has(const char *text, const char *part)
 
 static void a_good_library_is_ready(void **state)
 {
-    (void)state;
-    starts_with(start("good", "probe"), "ready|KILN_OK|1|1 device on 1 platform|");
-    has(output, "good/libOpenCL.so.1");
+    (void)start(state, "good", "probe");
+    child_printed("ready|KILN_OK|1|1 device on 1 platform|");
+    has(child_last.output, "good/libOpenCL.so.1");
 }
 
 static void P5_a_loader_without_drivers_is_no_device(void **state)
 {
-    (void)state;
     assert_int_equal(setenv("OCL_ICD_VENDORS", "/no/such/folder", 1), 0);
-    starts_with(start("no_platform", "probe"), "no device|KILN_E_UNAVAILABLE|0|");
-    has(output, "no driver is registered");
-    has(output, "pocl-opencl-icd");
+    (void)start(state, "no_platform", "probe");
+    child_printed("no device|KILN_E_UNAVAILABLE|0|");
+    has(child_last.output, "no driver is registered");
+    has(child_last.output, "pocl-opencl-icd");
     assert_int_equal(unsetenv("OCL_ICD_VENDORS"), 0);
 }
 
 /* Too little memory for a driver's library, or a library that is not there. */
 static void K12_a_loader_that_opens_no_driver_is_told_from_one_without(void **state)
 {
-    (void)state;
     char dir[] = "/tmp/kiln-icd-XXXXXX";
     char file[64];
     assert_non_null(mkdtemp(dir));
@@ -252,9 +209,10 @@ static void K12_a_loader_that_opens_no_driver_is_told_from_one_without(void **st
     assert_non_null(written);
     assert_int_equal(fclose(written), 0);
     assert_int_equal(setenv("OCL_ICD_VENDORS", dir, 1), 0);
-    starts_with(start("no_platform", "probe"), "no device|KILN_E_UNAVAILABLE|0|");
-    has(output, "could open no driver: 1 registered");
-    has(output, "ulimit -v");
+    (void)start(state, "no_platform", "probe");
+    child_printed("no device|KILN_E_UNAVAILABLE|0|");
+    has(child_last.output, "could open no driver: 1 registered");
+    has(child_last.output, "ulimit -v");
     assert_int_equal(unsetenv("OCL_ICD_VENDORS"), 0);
     assert_int_equal(remove(file), 0);
     assert_int_equal(remove(dir), 0);
@@ -262,26 +220,26 @@ static void K12_a_loader_that_opens_no_driver_is_told_from_one_without(void **st
 
 static void P5_too_old_a_loader_names_what_it_lacks(void **state)
 {
-    (void)state;
-    starts_with(start("too_old", "probe"), "driver too old|KILN_E_UNAVAILABLE|0|");
-    has(output, "too_old/libOpenCL.so.1");
-    has(output, "clCreateSubBuffer");
-    has(output, "kiln needs 1.2");
+    (void)start(state, "too_old", "probe");
+    child_printed("driver too old|KILN_E_UNAVAILABLE|0|");
+    has(child_last.output, "too_old/libOpenCL.so.1");
+    has(child_last.output, "clCreateSubBuffer");
+    has(child_last.output, "kiln needs 1.2");
 }
 
 static void P5_too_old_a_driver_names_both_versions(void **state)
 {
-    (void)state;
-    starts_with(start("old_driver", "probe"), "driver too old|KILN_E_UNAVAILABLE|0|");
-    has(output, "OpenCL 1.1");
-    has(output, "kiln needs OpenCL 1.2");
+    (void)start(state, "old_driver", "probe");
+    child_printed("driver too old|KILN_E_UNAVAILABLE|0|");
+    has(child_last.output, "OpenCL 1.1");
+    has(child_last.output, "kiln needs OpenCL 1.2");
 }
 
 static void P5_a_missing_symbol_is_named(void **state)
 {
-    (void)state;
-    starts_with(start("no_symbol", "probe"), "symbol missing|KILN_E_UNAVAILABLE|0|");
-    has(output, "clCreateProgramWithBinary");
+    (void)start(state, "no_symbol", "probe");
+    child_printed("symbol missing|KILN_E_UNAVAILABLE|0|");
+    has(child_last.output, "clCreateProgramWithBinary");
 }
 
 static void P5_a_file_that_is_no_library_is_unusable(void **state)
@@ -289,40 +247,40 @@ static void P5_a_file_that_is_no_library_is_unusable(void **state)
     const char *dir = (const char *)*state;
     char *path = kt_path(dir, "libOpenCL.so.1");
     kt_file_write(path, "not a library", 13);
-    starts_with(start_in(dir, "probe", 60000000000U), "library unusable|KILN_E_UNAVAILABLE|0|");
-    assert_int_equal(last.exit_code, 0);
-    has(output, "libOpenCL.so.1");
+    (void)start(state, dir, "probe");
+    child_printed("library unusable|KILN_E_UNAVAILABLE|0|");
+    has(child_last.output, "libOpenCL.so.1");
     free(path);
 }
 
 static void P1_one_bad_platform_does_not_hide_the_others(void **state)
 {
-    (void)state;
-    starts_with(start("bad_platform", "probe"), "ready|KILN_OK|1|1 device on 2 platforms");
-    has(output, "platform 'Broken Platform': CL_OUT_OF_HOST_MEMORY");
+    (void)start(state, "bad_platform", "probe");
+    child_printed("ready|KILN_OK|1|1 device on 2 platforms");
+    has(child_last.output, "platform 'Broken Platform': CL_OUT_OF_HOST_MEMORY");
 }
 
 static void P1_a_crash_stays_in_the_child(void **state)
 {
-    (void)state;
-    (void)start_in(KILN_FAKECL_DIR "/crashing", "probe", 60000000000U);
-    assert_int_equal(last.signal, SIGABRT);
-    assert_false(last.timed_out);
+    (void)run((const char *)*state, "crashing", "probe");
+    assert_int_equal(child_last.signal, SIGABRT);
+    assert_false(child_last.timed_out);
 }
 
 static void P2_a_hang_ends_with_its_limit(void **state)
 {
-    (void)state;
-    (void)start_in(KILN_FAKECL_DIR "/hanging", "probe", 300000000U);
-    assert_true(last.timed_out);
+    const uint64_t before = child_limit_ns;
+    child_limit_ns = 300000000U;
+    (void)run((const char *)*state, "hanging", "probe");
+    child_limit_ns = before;
+    assert_true(child_last.timed_out);
 }
 
 static void K2_another_build_with_the_same_versions_is_another_identity(void **state)
 {
-    (void)state;
-    char *good = strdup(start("good", "identity"));
-    char *again = strdup(start("good", "identity"));
-    char *other = strdup(start("other_build", "identity"));
+    char *good = strdup(start(state, "good", "identity"));
+    char *again = strdup(start(state, "good", "identity"));
+    char *other = strdup(start(state, "other_build", "identity"));
     assert_string_equal(good, again);
     assert_string_not_equal(good, other);
     /* Nothing but the build id differs. */
@@ -340,99 +298,94 @@ static void K2_another_build_with_the_same_versions_is_another_identity(void **s
 
 static void source_and_spirv_compile_and_load(void **state)
 {
-    (void)state;
-    starts_with(start("good", "compile"), "KILN_OK 29 live||KILN_OK|");
-    starts_with(start("good", "spirv"), "KILN_OK 22 live||KILN_OK|");
-    starts_with(start("good", "broken"), "KILN_E_COMPILE 0 -|1:1: it is broken|");
+    (void)start(state, "good", "compile");
+    child_printed("KILN_OK 29 live||KILN_OK|");
+    (void)start(state, "good", "spirv");
+    child_printed("KILN_OK 22 live||KILN_OK|");
+    (void)start(state, "good", "broken");
+    child_printed("KILN_E_COMPILE 0 -|1:1: it is broken|");
 }
 
 /* PoCL fails so, once, when another process works in its own cache directory. */
 static void a_build_that_fails_without_a_word_is_tried_again(void **state)
 {
-    (void)state;
-    starts_with(start("good", "stumble"), "KILN_OK 12 live||KILN_OK|");
-    starts_with(start("good", "silent"), "KILN_E_COMPILE 0 -||");
+    (void)start(state, "good", "stumble");
+    child_printed("KILN_OK 12 live||KILN_OK|");
+    (void)start(state, "good", "silent");
+    child_printed("KILN_E_COMPILE 0 -||");
 }
 
 static void D3_an_empty_binary_is_not_kept_and_the_program_works(void **state)
 {
-    (void)state;
-    starts_with(start("empty", "compile"), "KILN_OK 0 live||");
-    starts_with(start("empty", "offline"), "KILN_E_UNSUPPORTED 0 -||");
+    (void)start(state, "empty", "compile");
+    child_printed("KILN_OK 0 live||");
+    (void)start(state, "empty", "offline");
+    child_printed("KILN_E_UNSUPPORTED 0 -||");
 }
 
 static void D3_a_lazy_driver_is_made_to_compile_before_its_binary_is_read(void **state)
 {
-    (void)state;
-    starts_with(start("lazy", "compile"), "KILN_OK 29 live||KILN_OK|");
+    (void)start(state, "lazy", "compile");
+    child_printed("KILN_OK 29 live||KILN_OK|");
 }
 
 static void D4_a_refused_binary_is_rejected(void **state)
 {
-    (void)state;
-    starts_with(start("refusing", "compile"), "KILN_OK 29 live||KILN_E_REJECTED|");
-    has(output, "clCreateProgramWithBinary returned CL_INVALID_BINARY (-42)");
-    starts_with(start("refusing_build", "compile"), "KILN_OK 29 live||KILN_E_REJECTED|");
-    has(output, "clBuildProgram returned CL_BUILD_PROGRAM_FAILURE (-11)");
+    (void)start(state, "refusing", "compile");
+    child_printed("KILN_OK 29 live||KILN_E_REJECTED|");
+    has(child_last.output, "clCreateProgramWithBinary returned CL_INVALID_BINARY (-42)");
+    (void)start(state, "refusing_build", "compile");
+    child_printed("KILN_OK 29 live||KILN_E_REJECTED|");
+    has(child_last.output, "clBuildProgram returned CL_BUILD_PROGRAM_FAILURE (-11)");
 }
 
 /* Some drivers compile when a binary is asked for: once a program is enough. */
 static void one_compile_reads_one_binary(void **state)
 {
-    char *log = kt_path((const char *)*state, "log");
-    (void)setenv("FAKECL_LOG_HERE", log, 1);
-    (void)start("good", "compile");
-    (void)unsetenv("FAKECL_LOG_HERE");
-    char *calls = kt_file_read(log, NULL);
-    assert_non_null(calls);
-    assert_string_equal(calls, "SGB");
-    free(calls);
-    free(log);
+    (void)start(state, "good", "compile");
+    assert_string_equal(child_last.calls, "SGB");
 }
 
 static void every_allocation_may_fail(void **state)
 {
-    const char *dir = (const char *)*state;
+    char *dir = kt_path((const char *)*state, "tmp");
     const char *old = getenv("TMPDIR");
     char *before = old != NULL ? strdup(old) : NULL;
-    assert_int_equal(setenv("TMPDIR", dir, 1), 0);
-    starts_with(start("good", "memory"), "all tried");
+    assert_true(mkdir(dir, 0700) == 0 && setenv("TMPDIR", dir, 1) == 0);
+    (void)start(state, "good", "memory");
+    child_printed("all tried");
     assert_int_equal(rmdir(dir), 0); /* nothing is left in it */
-    assert_int_equal(mkdir(dir, 0700), 0);
     assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
     free(before);
+    free(dir);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_library_is_ready),
-        cmocka_unit_test_setup_teardown(every_allocation_may_fail, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test(P5_a_loader_without_drivers_is_no_device),
-        cmocka_unit_test(K12_a_loader_that_opens_no_driver_is_told_from_one_without),
-        cmocka_unit_test(P5_too_old_a_loader_names_what_it_lacks),
-        cmocka_unit_test(P5_too_old_a_driver_names_both_versions),
-        cmocka_unit_test(P5_a_missing_symbol_is_named),
-        cmocka_unit_test_setup_teardown(P5_a_file_that_is_no_library_is_unusable, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test(P1_one_bad_platform_does_not_hide_the_others),
-        cmocka_unit_test(P1_a_crash_stays_in_the_child),
-        cmocka_unit_test(P2_a_hang_ends_with_its_limit),
-        cmocka_unit_test(K2_another_build_with_the_same_versions_is_another_identity),
-        cmocka_unit_test(source_and_spirv_compile_and_load),
-        cmocka_unit_test(a_build_that_fails_without_a_word_is_tried_again),
-        cmocka_unit_test(D3_an_empty_binary_is_not_kept_and_the_program_works),
-        cmocka_unit_test(D3_a_lazy_driver_is_made_to_compile_before_its_binary_is_read),
-        cmocka_unit_test(D4_a_refused_binary_is_rejected),
-        cmocka_unit_test_setup_teardown(one_compile_reads_one_binary, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        TEST(a_good_library_is_ready),
+        TEST(every_allocation_may_fail),
+        TEST(P5_a_loader_without_drivers_is_no_device),
+        TEST(K12_a_loader_that_opens_no_driver_is_told_from_one_without),
+        TEST(P5_too_old_a_loader_names_what_it_lacks),
+        TEST(P5_too_old_a_driver_names_both_versions),
+        TEST(P5_a_missing_symbol_is_named),
+        TEST(P5_a_file_that_is_no_library_is_unusable),
+        TEST(P1_one_bad_platform_does_not_hide_the_others),
+        TEST(P1_a_crash_stays_in_the_child),
+        TEST(P2_a_hang_ends_with_its_limit),
+        TEST(K2_another_build_with_the_same_versions_is_another_identity),
+        TEST(source_and_spirv_compile_and_load),
+        TEST(a_build_that_fails_without_a_word_is_tried_again),
+        TEST(D3_an_empty_binary_is_not_kept_and_the_program_works),
+        TEST(D3_a_lazy_driver_is_made_to_compile_before_its_binary_is_read),
+        TEST(D4_a_refused_binary_is_rejected),
+        TEST(one_compile_reads_one_binary),
     };
     if (argc == 2) {
         return child(argv[1]);
-    }
-    if (realpath("/proc/self/exe", program_path) == NULL) {
-        return 1;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,26 +1,22 @@
 /* Binaries that are read after the first launches (PoCL compiles all kernels of a program to give
  * one): when they are read, and what threads, processes and errors see of it. On a fake driver that
  * counts: S a build from source, B a load from a binary, G a binary read. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/strbuf.h"
 #include "core/build/program.h"
 #include "kiln/kiln.h"
 #include "support/counters.h"
+#include "support/opencl_child.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 #include "sys/thread.h"
+#include "unit/backends/opencl/rig.h"
 
 #define THREADS 4
 #define QUIET_LIMIT (20ull * 1000000000ull)
@@ -36,21 +32,8 @@ typedef struct client {
     kiln_source source;
 } client;
 
-/* How often the driver was called so. */
-static unsigned calls(char letter)
-{
-    char *log = kt_file_read(getenv("FAKECL_LOG"), NULL);
-    unsigned found = 0;
-    for (const char *at = log; at != NULL && *at != '\0'; at++) {
-        found += *at == letter;
-    }
-    free(log);
-    return found;
-}
-
 static bool client_open(client *c, int kernels, const char *mark)
 {
-    kiln_runtime_options options;
     *c = (client){0};
     kn_strbuf_init(&c->text, 0);
     kn_strbuf_printf(&c->text, "// %s\n", mark);
@@ -61,35 +44,13 @@ static bool client_open(client *c, int kernels, const char *mark)
     c->source.language = KILN_LANG_OPENCL_C;
     c->source.text = kn_strbuf_text(&c->text);
     c->source.length = c->text.length;
-    if (kiln_runtime_options_init(&options, NULL) != KILN_OK) {
-        return false;
-    }
-    options.backend = "opencl";
-    options.strict = true;
-    return kiln_runtime_create(&options, &c->runtime, NULL) == KILN_OK &&
-           kiln_runtime_select(c->runtime, &c->source, 1, &c->device, NULL) == KILN_OK;
+    return rig_open_runtime(&c->source, &c->runtime, &c->device) == KILN_OK;
 }
 
 static void client_close(client *c)
 {
     kiln_runtime_destroy(c->runtime);
     kn_strbuf_deinit(&c->text);
-}
-
-static kiln_status launch(client *c, kiln_program *program)
-{
-    kiln_queue *queue = NULL;
-    kiln_launch request = {
-        .struct_size = sizeof(request), .dims = 1, .global = {64, 1, 1}, .local = {8, 1, 1}};
-    kiln_status status = kiln_queue_create(c->device, &queue, NULL);
-    if (status == KILN_OK) {
-        status = kiln_queue_launch(queue, program, "k", &request, NULL, NULL);
-    }
-    if (status == KILN_OK) {
-        status = kiln_queue_finish(queue, NULL);
-    }
-    kiln_queue_destroy(queue);
-    return status;
 }
 
 static void say(const client *c, kiln_status status, const kiln_build_info *info, unsigned reads)
@@ -179,7 +140,7 @@ kiln_status __wrap_kn_program_adopt(kiln_device *device, kn_build *build, void *
         if (kn_thread_start(build_in_thread, &other, &other_thread, NULL) != KILN_OK) {
             return KILN_E_INTERNAL;
         }
-        while (!atomic_load(&awaited) && calls('S') < 2 && kn_clock_now() < limit) {
+        while (!atomic_load(&awaited) && child_count_calls('S') < 2 && kn_clock_now() < limit) {
             kn_clock_sleep(1000000);
         }
     }
@@ -223,7 +184,7 @@ static void build_elsewhere(void)
 static void wait_for_a_read(unsigned before)
 {
     const uint64_t limit = kn_clock_now() + QUIET_LIMIT;
-    while (calls('G') == before && kn_clock_now() < limit) {
+    while (child_count_calls('G') == before && kn_clock_now() < limit) {
         kn_clock_sleep(10000000);
     }
 }
@@ -247,9 +208,10 @@ static int child(const char *word, int kernels, const char *mark)
     if (status == KILN_OK) {
         info = *kiln_program_info(program);
     }
-    const unsigned reads = calls('G'); /* a moment after the launch there may be one more */
+    const unsigned reads =
+        child_count_calls('G'); /* a moment after the launch there may be one more */
     if (status == KILN_OK && (strcmp(word, "launch") == 0 || strcmp(word, "quiet") == 0)) {
-        status = launch(&c, program);
+        status = rig_launch_once(c.device, program);
     }
     say(&c, status, &info, reads);
     if (strcmp(word, "beside") == 0) {
@@ -261,49 +223,28 @@ static int child(const char *word, int kernels, const char *mark)
     }
     kiln_program_release(program);
     client_close(&c);
-    (void)printf("reads=%u\n", calls('G'));
+    (void)printf("reads=%u\n", child_count_calls('G'));
     return 0;
 }
 
 /* --- in the parent ---------------------------------------------------------------------------- */
 
-static char output[8192];
-static char errors[8192];
-
 static void start(void **state, const char *word, const char *kernels, const char *mark)
 {
-    kn_process_result result = {0};
-    const char *dir = (const char *)*state;
-    char variables[4][4200];
-    const char *tsan = getenv("TSAN_OPTIONS");
-    char *log = kt_path(dir, "log");
-    kt_file_write(log, "", 0);
-    (void)snprintf(variables[0], sizeof(variables[0]), "FAKECL_LOG=%s", log);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
-    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/pocl", KILN_FAKECL_DIR);
+    char tsan[4200];
+    const char *options = getenv("TSAN_OPTIONS");
     /* One of them leaves with threads that run. */
-    (void)snprintf(variables[3], sizeof(variables[3]), "TSAN_OPTIONS=%s:report_thread_leaks=0",
-                   tsan != NULL ? tsan : "");
-    const char *const argv[] = {program_path, word, kernels, mark, NULL};
-    const char *const environment[] = {variables[0], variables[1],    variables[2],
-                                       variables[3], "KILN_LOG=info", NULL};
-    kn_process_request request = {.argv = argv, .environment = environment};
-    request.limit_ns = 3 * QUIET_LIMIT;
-    assert_int_equal(kn_process_run(&request, &result, NULL), KILN_OK);
-    (void)snprintf(output, sizeof(output), "%s", result.out != NULL ? result.out : "");
-    (void)snprintf(errors, sizeof(errors), "%s", result.err != NULL ? result.err : "");
-    if (result.exit_code != 0) {
-        print_error("%s\n", errors);
-    }
-    assert_int_equal(result.exit_code, 0);
-    kn_process_result_deinit(&result);
-    free(log);
+    (void)snprintf(tsan, sizeof(tsan), "TSAN_OPTIONS=%s:report_thread_leaks=0",
+                   options != NULL ? options : "");
+    const char *argv[] = {NULL, word, kernels, mark, NULL};
+    const char *const settings[] = {tsan, "KILN_LOG=info", NULL};
+    assert_int_equal(child_run((const char *)*state, argv, settings), 0);
 }
 
 static void expect(void **state, const char *word, const char *kernels, const char *whole)
 {
     start(state, word, kernels, "-");
-    assert_string_equal(output, whole);
+    assert_string_equal(child_last.output, whole);
 }
 
 #define COMPILED "KILN_OK compiled compiles=1 failures=0 bypassed=0 reads=0\n"
@@ -327,9 +268,9 @@ static void a_large_program_does_not_hold_up_the_end(void **state)
 {
     start(state, "launch", "20", "-");
     /* On a busy machine the moment of quiet may pass before the end. */
-    if (strcmp(output, COMPILED "reads=1\n") != 0) {
-        assert_string_equal(output, COMPILED "reads=0\n");
-        assert_non_null(strstr(errors, "kiln warm"));
+    if (strcmp(child_last.output, COMPILED "reads=1\n") != 0) {
+        assert_string_equal(child_last.output, COMPILED "reads=0\n");
+        assert_non_null(strstr(child_last.errors, "kiln warm"));
     }
 }
 
@@ -359,8 +300,8 @@ static void D11_a_binary_that_cannot_be_read_fails_nothing(void **state)
 {
     for (int i = 0; i < 2; i++) {
         start(state, "launch", "2", "unreadable");
-        assert_string_equal(output, COMPILED "reads=1\n");
-        assert_non_null(strstr(errors, "CL_OUT_OF_RESOURCES"));
+        assert_string_equal(child_last.output, COMPILED "reads=1\n");
+        assert_non_null(strstr(child_last.errors, "CL_OUT_OF_RESOURCES"));
     }
 }
 
@@ -389,6 +330,7 @@ int main(int argc, char **argv)
     if (realpath("/proc/self/exe", program_path) == NULL) {
         return 1;
     }
+    child_variant = "pocl";
     if (argc == 4) {
         return child(argv[1], (int)strtol(argv[2], NULL, 10), argv[3]);
     }

@@ -3,21 +3,14 @@
  * may fail, and says so; it damages no memory. One process a query, and a sanitizer where the build
  * has one. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
-#include "sys/process.h"
+#include "support/opencl_child.h"
+#include "support/tmpdir.h"
 #include "unit/backends/opencl/rig.h"
-
-static char program_path[4096];
 
 /* Questions that the fake answers with a size, a number or a text. */
 static const char *const queries[] = {
@@ -139,43 +132,28 @@ static int lie_about(const char *query)
 
 /* --- in the parent ---------------------------------------------------------------------------- */
 
-static const char *last_lines(const char *output)
-{
-    const size_t length = output != NULL ? strlen(output) : 0;
-    return length > 200 ? output + length - 200 : output != NULL ? output : "";
-}
-
 static void no_lie_of_a_driver_damages_memory(void **state)
 {
     int bad = 0;
-    (void)state;
+    child_variant = "good";
+    child_limit_ns = UINT64_C(120000000000);
     for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++) {
-        kiln_diag diag = KILN_DIAG_INIT;
-        const char *const argv[] = {program_path, queries[i], NULL};
-        const char *const environment[] = {"LD_LIBRARY_PATH=" KILN_FAKECL_DIR "/good", NULL};
-        kn_process_request request = {
-            .argv = argv, .environment = environment, .limit_ns = UINT64_C(120000000000)};
-        kn_process_result result = {0};
-        rig_ok(kn_process_run(&request, &result, &diag), &diag);
-        if (result.exit_code != 0 || result.signal != 0 || result.timed_out) {
-            print_error("%s: exit code %d, signal %d%s after ...%s\n%s\n", queries[i],
-                        result.exit_code, result.signal, result.timed_out ? ", too long" : "",
-                        last_lines(result.out), result.err != NULL ? result.err : "");
+        const char *argv[] = {NULL, queries[i], NULL};
+        if (child_run((const char *)*state, argv, NULL) != 0 || child_last.signal != 0) {
+            const size_t length = strlen(child_last.output);
+            print_error("%s: exit code %d, signal %d%s after ...%s\n", queries[i],
+                        child_last.exit_code, child_last.signal,
+                        child_last.timed_out ? ", too long" : "",
+                        child_last.output + (length > 200 ? length - 200 : 0));
             bad++;
         }
-        kn_process_result_deinit(&result);
     }
     assert_int_equal(bad, 0);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_lie_of_a_driver_damages_memory)};
-    if (argc == 2) {
-        return lie_about(argv[1]);
-    }
-    if (realpath("/proc/self/exe", program_path) == NULL) {
-        return 1;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
+        no_lie_of_a_driver_damages_memory, kt_tmpdir_setup, kt_tmpdir_teardown)};
+    return argc == 2 ? lie_about(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,50 +1,25 @@
 /* NVIDIA's binaries are PTX: machine code is made of it once, off the way to the first result, and
  * loaded in its place. On a fake driver that counts (S a build from source, B a load of PTX, M of
  * machine code) and a ptxas that is a script and leaves a line for each run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
 #include "kiln/kiln.h"
 #include "kiln/opencl.h"
+#include "support/opencl_child.h"
 #include "support/tmpdir.h"
-#include "sys/process.h"
+#include "unit/backends/opencl/rig.h"
 
-#define LIMIT_NS (60ull * 1000000000ull)
 enum { MANY = 75 }; /* so many that the driver does not survive a list of their names */
-
-static char program_path[4096];
 
 /* --- in the child: HOW OPTION MARK ------------------------------------------------------------ */
 
-static kiln_status launch_once(kiln_device *device, kiln_program *program)
-{
-    kiln_queue *queue = NULL;
-    kiln_launch request = {
-        .struct_size = sizeof(request), .dims = 1, .global = {64, 1, 1}, .local = {8, 1, 1}};
-    kiln_status status = kiln_queue_create(device, &queue, NULL);
-    if (status == KILN_OK) {
-        status = kiln_queue_launch(queue, program, "k", &request, NULL, NULL);
-    }
-    if (status == KILN_OK) {
-        status = kiln_queue_finish(queue, NULL);
-    }
-    kiln_queue_destroy(queue);
-    return status;
-}
-
 static int run_runtime(const char *how, const char *text, const char *option)
 {
-    kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
     kiln_device *device = NULL;
     kiln_program *program = NULL;
@@ -55,11 +30,7 @@ static int run_runtime(const char *how, const char *text, const char *option)
     source.length = strlen(text);
     source.options = &option;
     source.option_count = option[0] != '\0';
-    kiln_status status = kiln_runtime_options_init(&options, NULL);
-    options.backend = "opencl";
-    options.strict = true;
-    status = status == KILN_OK ? kiln_runtime_create(&options, &runtime, NULL) : status;
-    status = status == KILN_OK ? kiln_runtime_select(runtime, &source, 1, &device, NULL) : status;
+    kiln_status status = rig_open_runtime(&source, &runtime, &device);
     if (status == KILN_OK && strcmp(how, "compile") == 0) {
         status = kiln_compile(runtime, "opencl:0", &source, &blob, NULL, NULL);
         if (status == KILN_OK && strncmp(kiln_blob_data(blob), "//", 2) != 0) {
@@ -68,7 +39,7 @@ static int run_runtime(const char *how, const char *text, const char *option)
         kiln_blob_release(blob);
     } else if (status == KILN_OK) {
         status = kiln_program_build(device, &source, 1, NULL, &program, NULL);
-        status = status == KILN_OK ? launch_once(device, program) : status;
+        status = status == KILN_OK ? rig_launch_once(device, program) : status;
         const size_t wanted = strcmp(how, "many") == 0 ? MANY : 3;
         if (status == KILN_OK && kiln_program_entry_count(program) != wanted) {
             status = KILN_E_INTERNAL;
@@ -143,17 +114,23 @@ static void write_ptxas(const char *dir, const char *answer)
 
 #define ASSEMBLES "printf '\\177ELF'; exec cat"
 
-static unsigned count_lines(const char *dir, const char *name, char letter)
+static unsigned count_in(const char *text, char letter)
 {
-    char *path = kt_path(dir, name);
-    char *text = kt_file_read(path, NULL);
     unsigned found = 0;
     for (const char *at = text; at != NULL && *at != '\0'; at++) {
         found += *at == letter;
     }
+    return found;
+}
+
+static unsigned count_runs(const char *dir)
+{
+    char *path = kt_path(dir, "runs");
+    char *text = kt_file_read(path, NULL);
+    const unsigned runs = count_in(text, '\n');
     free(text);
     free(path);
-    return found;
+    return runs;
 }
 
 /* How often: built from source, loaded as PTX, as machine code, assembled. */
@@ -161,33 +138,17 @@ static void expect(void **state, const char *how, const char *option, const char
                    const char *variable, const char *wanted)
 {
     const char *dir = (const char *)*state;
-    char variables[4][4200];
-    char got[64];
-    kn_process_result result = {0};
-    char *log = kt_path(dir, "log");
-    kt_file_write(log, "", 0);
-    const unsigned runs = count_lines(dir, "runs", '\n');
-    (void)snprintf(variables[0], sizeof(variables[0]), "FAKECL_LOG=%s", log);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
-    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/nvidia",
-                   KILN_FAKECL_DIR);
-    (void)snprintf(variables[3], sizeof(variables[3]), "CUDA_PATH=%s/toolkit", dir);
-    const char *const argv[] = {program_path, how, option, mark, NULL};
-    const char *const environment[] = {variables[0], variables[1], variables[2],
-                                       variables[3], variable,     NULL};
-    kn_process_request request = {.argv = argv, .environment = environment, .limit_ns = LIMIT_NS};
-    assert_int_equal(kn_process_run(&request, &result, NULL), KILN_OK);
-    if (result.exit_code != 0) {
-        print_error("%d %d: %s\n", result.exit_code, result.signal,
-                    result.err != NULL ? result.err : "");
-    }
-    assert_int_equal(result.exit_code, 0);
-    kn_process_result_deinit(&result);
-    (void)snprintf(got, sizeof(got), "S%u B%u M%u ptxas %u", count_lines(dir, "log", 'S'),
-                   count_lines(dir, "log", 'B'), count_lines(dir, "log", 'M'),
-                   count_lines(dir, "runs", '\n') - runs);
+    char toolkit[4200], got[64];
+    const unsigned runs = count_runs(dir);
+    (void)snprintf(toolkit, sizeof(toolkit), "CUDA_PATH=%s/toolkit", dir);
+    const char *argv[] = {NULL, how, option, mark, NULL};
+    const char *const settings[] = {toolkit, variable, NULL};
+    child_variant = "nvidia";
+    assert_int_equal(child_run(dir, argv, settings), 0);
+    (void)snprintf(got, sizeof(got), "S%u B%u M%u ptxas %u", count_in(child_last.calls, 'S'),
+                   count_in(child_last.calls, 'B'), count_in(child_last.calls, 'M'),
+                   count_runs(dir) - runs);
     assert_string_equal(got, wanted);
-    free(log);
 }
 
 #define COMPILED "S1 B0 M0 ptxas 1"
@@ -347,9 +308,6 @@ static void the_real_ptxas_reads_a_pipe(void **state)
 
 int main(int argc, char **argv)
 {
-    if (realpath("/proc/self/exe", program_path) == NULL) {
-        return 1;
-    }
     if (argc == 4) {
         return child(argv[1], argv[2], argv[3]);
     }

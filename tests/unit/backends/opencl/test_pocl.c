@@ -1,19 +1,14 @@
 /* The OpenCL backend on a real driver: PoCL. Compiles once, loads from the binary, launches, and
  * captures again what the launches added. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
 #include "apis/opencl/backend/program.h"
+#include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/thread.h"

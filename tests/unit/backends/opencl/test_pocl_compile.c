@@ -1,18 +1,13 @@
 /* Compiling with PoCL: what reaches the compiler, and what it says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
 #include "apis/opencl/backend/program.h"
+#include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/thread.h"

@@ -1,19 +1,14 @@
 /* PoCL's own headers and libraries are part of what a key says of it (TORTURE E10): the files of a
  * directory made here, and those of a copy of the PoCL that is installed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
 #include "base/text.h"
+#include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/file.h"

@@ -1,30 +1,19 @@
 /* Warm starts of PoCL in processes of their own, each with an empty directory for PoCL's cache:
  * what PoCL compiles it writes into that directory, so the files there are the count of
  * compiles. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "apis/opencl/backend/opencl.h"
-#include "support/skip.h"
+#include "support/opencl_child.h"
 #include "support/tmpdir.h"
-#include "sys/process.h"
 #include "unit/backends/opencl/rig.h"
-
-#define NO_POCL 77
 
 static const char text[] =
     "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n"
     "__kernel void add(__global float *a, float v)\n"
     "{ for (int i = 0; i < 8; i++) { a[get_global_id(0)] += v * sin((float)i); } }\n";
-
-static char program_path[4096];
 
 /* --- in the child: WORD DIRECTORY; what is measured goes to standard output ------------------- */
 
@@ -105,9 +94,10 @@ static int child(const char *word, const char *dir)
 {
     rig r;
     if (!rig_open(&r, "Portable Computing Language")) {
-        return NO_POCL;
+        return CHILD_NO_DEVICE;
     }
-    if (strcmp(word, "cold") == 0 || strcmp(word, "early") == 0) {
+    if (strcmp(word, "probe") == 0) { /* PoCL is there */
+    } else if (strcmp(word, "cold") == 0 || strcmp(word, "early") == 0) {
         cold(&r, dir, strcmp(word, "cold") == 0);
     } else {
         warm(&r, dir, strcmp(word, "warm") == 0 ? 32 : 64);
@@ -125,29 +115,13 @@ typedef struct answer {
 
 static answer start(const char *word, const char *dir)
 {
-    answer got = {0};
-    kiln_diag diag = KILN_DIAG_INIT;
-    kn_process_result result = {0};
-    char *cache = kt_tmpdir_create();
-    char variable[4200];
-    (void)snprintf(variable, sizeof(variable), "POCL_CACHE_DIR=%s", cache);
-    const char *const argv[] = {program_path, word, dir, NULL};
-    const char *const environment[] = {variable, "POCL_KERNEL_CACHE=1", NULL};
-    kn_process_request request = {.argv = argv, .environment = environment};
-    request.limit_ns = 100000000000U;
-    rig_ok(kn_process_run(&request, &result, &diag), &diag);
-    got.exit_code = result.exit_code;
-    if (result.out != NULL) {
-        print_message("%s: %s", word, result.out);
-        char *rest = NULL;
-        got.new_files = (unsigned)strtoul(result.out, &rest, 10);
-        got.grew = (unsigned)strtoul(rest, NULL, 10);
-    }
-    if (got.exit_code != 0 && got.exit_code != NO_POCL && result.err != NULL) {
-        print_error("%s\n", result.err);
-    }
-    kn_process_result_deinit(&result);
-    kt_tmpdir_remove(cache);
+    const char *argv[] = {NULL, word, dir, NULL};
+    const char *const settings[] = {"POCL_KERNEL_CACHE=1", NULL};
+    answer got = {.exit_code = child_run(dir, argv, settings)};
+    char *rest = child_last.output;
+    print_message("%s: %s", word, rest);
+    got.new_files = (unsigned)strtoul(rest, &rest, 10);
+    got.grew = (unsigned)strtoul(rest, NULL, 10);
     return got;
 }
 
@@ -208,29 +182,18 @@ static void general_functions_are_finished_before_any_launch(void **state)
     assert_int_equal(unsetenv("POCL_WORK_GROUP_SPECIALIZATION"), 0);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(asked_for_shapes_are_finished_before_any_launch,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(general_functions_are_finished_before_any_launch,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_binary_captured_after_its_launch_compiles_nothing,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_binary_captured_before_any_launch_still_compiles,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        TEST(asked_for_shapes_are_finished_before_any_launch),
+        TEST(general_functions_are_finished_before_any_launch),
+        TEST(a_binary_captured_after_its_launch_compiles_nothing),
+        TEST(a_binary_captured_before_any_launch_still_compiles),
     };
     if (argc == 3) {
         return child(argv[1], argv[2]);
     }
-    if (realpath("/proc/self/exe", program_path) == NULL) {
-        return 1;
-    }
-    char *dir = kt_tmpdir_create();
-    int code = start("early", dir).exit_code;
-    kt_tmpdir_remove(dir);
-    if (code == NO_POCL) {
-        kn_test_skip("opencl", "PoCL is not installed");
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return child_before_pocl(0, "probe", "-") + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* The OpenCL backend behind the whole of kiln: processes that share a cache directory, on fake
  * drivers with faults and on PoCL. Counters decide. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/runtime/driver.h"
 #include "core/runtime/recall.h"
@@ -17,15 +11,12 @@
 #include "kiln/kiln.h"
 #include "kiln/unstable/pack.h"
 #include "support/counters.h"
-#include "support/skip.h"
+#include "support/opencl_child.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
-#include "sys/process.h"
+#include "unit/backends/opencl/rig.h"
 
-#define NO_DEVICE 77
 #define KNOWN 78
-
-static char program_path[4096];
 
 static const char text[] =
     "__kernel void k(__global float *a, float v) { a[get_global_id(0)] += v; }\n";
@@ -83,7 +74,6 @@ static void say(kiln_runtime *runtime, kiln_status status, const kiln_build_info
 
 static int child(bool run)
 {
-    kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
     kiln_device *device = NULL;
     kiln_program *program = NULL;
@@ -94,17 +84,9 @@ static int child(bool run)
     source.language = KILN_LANG_OPENCL_C;
     source.text = text;
     source.length = strlen(text);
-    if (kiln_runtime_options_init(&options, NULL) != KILN_OK) {
-        return 1;
-    }
-    options.backend = "opencl";
-    options.strict = true;
-    if (kiln_runtime_create(&options, &runtime, NULL) != KILN_OK) {
-        return NO_DEVICE;
-    }
-    if (kiln_runtime_select(runtime, &source, 1, &device, NULL) != KILN_OK) {
+    if (rig_open_runtime(&source, &runtime, &device) != KILN_OK) {
         kiln_runtime_destroy(runtime);
-        return NO_DEVICE;
+        return CHILD_NO_DEVICE;
     }
     kiln_status status = kiln_program_build(device, &source, 1, NULL, &program, NULL);
     if (status == KILN_OK) {
@@ -138,45 +120,18 @@ static int ask_known(void)
 
 /* --- in the parent ---------------------------------------------------------------------------- */
 
-static char output[8192];
-static const char *same_pocl; /* NULL: another directory for each start */
-
 static int start(const char *dir, const char *variant, const char *word)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    kn_process_result result = {0};
-    /* A probe that is to be remembered needs the same surroundings. */
-    char *pocl = same_pocl != NULL ? kt_path(same_pocl, "pocl") : kt_tmpdir_create();
-    char variables[3][4200];
-    (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
-    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", dir);
-    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_DIR,
-                   variant != NULL ? variant : "");
-    const char *const argv[] = {program_path, word, NULL};
-    const char *const environment[] = {variables[0], variables[1],
-                                       variant != NULL ? variables[2] : NULL, NULL};
-    kn_process_request request = {.argv = argv, .environment = environment};
-    request.limit_ns = 100000000000U;
-    assert_int_equal(kn_process_run(&request, &result, &diag), KILN_OK);
-    int code = result.exit_code;
-    (void)snprintf(output, sizeof(output), "%s", result.out != NULL ? result.out : "");
-    if (code != 0 && code != NO_DEVICE) {
-        print_error("%s\n", result.err != NULL ? result.err : "");
-    }
-    kn_process_result_deinit(&result);
-    if (same_pocl != NULL) {
-        free(pocl);
-    } else {
-        kt_tmpdir_remove(pocl);
-    }
-    return code;
+    const char *argv[] = {NULL, word, NULL};
+    child_variant = variant;
+    return child_run(dir, argv, NULL);
 }
 
 static void expect(void **state, const char *variant, const char *word, const char *beginning)
 {
     assert_int_equal(start((const char *)*state, variant, word), 0);
-    print_message("%s", output);
-    assert_int_equal(strncmp(output, beginning, strlen(beginning)), 0);
+    print_message("%s", child_last.output);
+    child_printed(beginning);
 }
 
 static void K2_another_build_of_the_driver_compiles_again(void **state)
@@ -207,7 +162,7 @@ static void a_probe_is_not_shared_with_who_brought_the_loader(void **state)
     for (int attempt = 0; attempt < 8; attempt++) {
         (void)snprintf(name, sizeof(name), "slot%d", attempt);
         char *own = kt_path(dir, name);
-        same_pocl = own;
+        child_pocl_dir = own; /* a probe that is to be remembered needs the same surroundings */
         expect(state, "good", "build", "KILN_OK");
         before = count_records(dir);
         assert_int_equal(start(dir, "good", "known"), KNOWN);
@@ -217,7 +172,7 @@ static void a_probe_is_not_shared_with_who_brought_the_loader(void **state)
         if (count_records(dir) > before) {
             assert_int_equal(start(dir, "good", "known"), KNOWN);
             free(own);
-            same_pocl = NULL;
+            child_pocl_dir = NULL;
             return;
         }
         free(own);
@@ -256,7 +211,7 @@ static void a_driver_that_crashes_on_a_binary_does_so_twice(void **state)
     assert_int_equal(setenv("FAKECL_DIES_ON_BINARY", "1", 1), 0);
     for (int i = 0; i < 3; i++) {
         expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
-        assert_non_null(strstr(output, "unended=1"));
+        assert_non_null(strstr(child_last.output, "unended=1"));
     }
     assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
 }
@@ -300,7 +255,7 @@ static void what_crashes_from_a_pack_is_not_loaded_from_it(void **state)
     assert_int_equal(setenv("FAKECL_DIES_ON_BINARY", "1", 1), 0);
     for (int i = 0; i < 2; i++) {
         expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
-        assert_non_null(strstr(output, "unended=1"));
+        assert_non_null(strstr(child_last.output, "unended=1"));
     }
     assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
     assert_int_equal(unsetenv("KILN_PACKS"), 0);
@@ -333,11 +288,6 @@ static void without_a_linker_only_what_was_captured_is_launched(void **state)
     free(before);
 }
 
-static int no_device(void **state)
-{
-    return start((const char *)*state, NULL, "build") == NO_DEVICE;
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(int argc, char **argv)
@@ -361,15 +311,7 @@ int main(int argc, char **argv)
         }
         return strstr(argv[1], "known") != NULL ? ask_known() : child(strcmp(argv[1], "run") == 0);
     }
-    if (realpath("/proc/self/exe", program_path) == NULL) {
-        return 1;
-    }
-    int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
-    void *dir = kt_tmpdir_create();
-    bool missing = no_device(&dir);
-    kt_tmpdir_remove((char *)dir);
-    if (failures == 0 && missing) {
-        kn_test_skip("opencl", "no OpenCL device");
-    }
-    return failures + cmocka_run_group_tests(on_pocl, NULL, NULL);
+    const int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
+    child_variant = NULL;
+    return child_before_pocl(failures, "build", NULL) + cmocka_run_group_tests(on_pocl, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* The parts of the OpenCL backend that need no driver: option strings, the request made ready,
  * error names, the outside of PoCL's binary. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "apis/opencl/backend/input.h"
 #include "apis/opencl/backend/opencl.h"
 #include "apis/opencl/backend/options.h"
 #include "apis/opencl/backend/status.h"
 #include "base/checked.h"
+#include "support/cmocka.h"
 #include "support/tmpdir.h"
 
 static void check_tokens(const char *text, const char *expected, bool odd_expected)
