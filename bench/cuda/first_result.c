@@ -131,21 +131,21 @@ static void *compile(const kn_cuda_toolkit *toolkit, const char *kernel, const c
                      size_t *out_size)
 {
     char options[3][KN_CUDA_PATH + 32];
-    nvrtcProgram program = NULL;
+    void *program = NULL;
     (void)snprintf(options[0], sizeof(options[0]), "--gpu-architecture=%s", arch());
     (void)snprintf(options[1], sizeof(options[1]), "-I%s", toolkit->include[1]);
     (void)snprintf(options[2], sizeof(options[2]), "-I%s", toolkit->include[0]);
     const char *list[] = {options[0], options[1], options[2]};
-    need(rtc.nvrtcCreateProgram(&program, text, name_of(kernel), 0, NULL, NULL), "create");
+    need(rtc.rtc.create(&program, text, name_of(kernel), 0, NULL, NULL), "create");
     const bool searches = strstr(text, "#include") != NULL && toolkit->include[1][0] != '\0';
-    need(rtc.nvrtcCompileProgram(program, searches ? 3 : 1, list), "compile");
+    need(rtc.rtc.compile(program, searches ? 3 : 1, list), "compile");
     need(rtc.nvrtcGetCUBINSize(program, out_size), "size");
     void *cubin = malloc(*out_size);
     if (cubin == NULL) {
         fail("memory", 0);
     }
     need(rtc.nvrtcGetCUBIN(program, cubin), "cubin");
-    need(rtc.nvrtcDestroyProgram(&program), "destroy");
+    need(rtc.rtc.destroy(&program), "destroy");
     return cubin;
 }
 

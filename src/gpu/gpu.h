@@ -74,11 +74,10 @@ typedef struct kn_gpu_shape {
 struct kn_gpu_vendor {
     const char *label; /* "CUDA", in messages */
     kn_gpu_names calls;
-    uint64_t grid_max[3];      /* groups */
-    uint64_t items_max;        /* in one dimension of a grid */
-    uint64_t block_max_z;      /* where kiln chooses the group */
-    int not_found;             /* the result for a kernel that is not there */
-    const char *fact_of_names; /* "lowered:": of an artifact, with the entry's place behind it */
+    uint64_t grid_max[3]; /* groups */
+    uint64_t items_max;   /* in one dimension of a grid */
+    uint64_t block_max_z; /* where kiln chooses the group */
+    int not_found;        /* the result for a kernel that is not there */
 
     /* Makes the device current for a few calls; every enter that succeeds is paired with a leave on
      * the same thread, which restores what was current before. */
@@ -161,6 +160,45 @@ void kn_gpu_event_destroy(void *device, void *event);
 /* KILN_OK, or what `what` failed with. */
 kiln_status kn_gpu_check(const kn_gpu_device *device, int result, const char *what,
                          kiln_diag *diag);
+/* What a result of the driver's means; `fix` may be NULL. */
+typedef struct kn_gpu_result {
+    int result;
+    kiln_status status;
+    const char *fix;
+} kn_gpu_result;
+
+/* A diag for a result, by the vendor's table: one that it lacks is KILN_E_INTERNAL. `name` and
+ * `text` are the driver's; an empty `text` is left out. */
+kiln_status kn_gpu_fail(const kn_gpu_result *rows, size_t count, int result, const char *what,
+                        const char *name, const char *text, kiln_diag *diag);
+
+/* probe.c */
+void kn_gpu_probe_answer(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
+                         const char *why);
+/* Whether this user may not open a device's file. */
+bool kn_gpu_no_permission(const char *path);
+
+/* The vendor's numbers of attributes, in the order of kiln_device_info. */
+typedef struct kn_gpu_limits {
+    int compute_units, max_group_size, max_group_dim[3], subgroup_size, local_bytes, integrated;
+} kn_gpu_limits;
+/* What the driver says of a device: name, limits, class and memory. The driver's result. */
+int kn_gpu_describe(const kn_gpu_driver *driver, int ordinal, const kn_gpu_limits *limits,
+                    kiln_device_info *info);
+/* An attribute of a device; 0 for what cannot be one. */
+int kn_gpu_attribute(const kn_gpu_driver *driver, int ordinal, int which);
+
+/* Sets `status` to what one call of the driver's comes to, made with the device current. */
+#define KN_GPU_CALL(status, device, row, arguments, diag)                                          \
+    do {                                                                                           \
+        int before_ = 0;                                                                           \
+        (status) = (device)->vendor->enter((device), &before_, (diag));                            \
+        if ((status) == KILN_OK) {                                                                 \
+            const int result_ = (device)->driver->row arguments;                                   \
+            (device)->vendor->leave((device), before_);                                            \
+            (status) = kn_gpu_check((device), result_, (device)->vendor->calls.row, (diag));       \
+        }                                                                                          \
+    } while (0)
 /* Threads that a group of it may have: asked each time, which takes longer than a first launch
  * should wait (15 us on an H200). */
 int kn_gpu_function_threads(const kn_gpu_device *device, const kn_gpu_function *function);

@@ -18,19 +18,14 @@ typedef struct gpu_buffer {
 kiln_status kn_gpu_buffer_create(void *opaque, size_t size, void **out_buffer, kiln_diag *diag)
 {
     const kn_gpu_device *device = (const kn_gpu_device *)opaque;
-    int before = 0;
+    kiln_status status;
     *out_buffer = NULL;
     gpu_buffer *buffer = (gpu_buffer *)calloc(1, sizeof(*buffer));
     if (buffer == NULL) {
         return kn_no_memory(diag, "buffer");
     }
     buffer->size = size;
-    kiln_status status = device->vendor->enter(device, &before, diag);
-    if (status == KILN_OK) {
-        const int result = device->driver->mem_alloc(&buffer->pointer, size);
-        device->vendor->leave(device, before);
-        status = kn_gpu_check(device, result, device->vendor->calls.mem_alloc, diag);
-    }
+    KN_GPU_CALL(status, device, mem_alloc, (&buffer->pointer, size), diag);
     if (status != KILN_OK) {
         free(buffer);
         return status;
@@ -110,19 +105,23 @@ uint64_t kn_gpu_buffer_address(void *device, void *buffer)
     return ((const gpu_buffer *)buffer)->pointer;
 }
 
-/* The end of every copy: wait for it, or hand over an event. */
-static kiln_status finish_copy(kn_gpu_queue *queue, void **out_event, kiln_diag *diag)
+/* The end of every copy, whose call had this result: wait for it, or hand over an event. */
+static kiln_status finish_copy(kn_gpu_queue *queue, int before, int result, const char *call,
+                               void **out_event, kiln_diag *diag)
 {
     const kn_gpu_device *device = queue->device;
-    if (out_event == NULL) {
-        return kn_gpu_check(device, device->driver->stream_synchronize(queue->stream),
-                            device->vendor->calls.stream_synchronize, diag);
+    kiln_status status = kn_gpu_check(device, result, call, diag);
+    if (status == KILN_OK && out_event == NULL) {
+        status = kn_gpu_check(device, device->driver->stream_synchronize(queue->stream),
+                              device->vendor->calls.stream_synchronize, diag);
+    } else if (status == KILN_OK) {
+        status = kn_gpu_event_mark(queue, out_event, diag);
+        if (status != KILN_OK) {
+            /* The copy is under way: a caller that hears otherwise may free its memory. */
+            (void)device->driver->stream_synchronize(queue->stream);
+        }
     }
-    kiln_status status = kn_gpu_event_mark(queue, out_event, diag);
-    if (status != KILN_OK) {
-        /* The copy is under way: a caller that hears otherwise may free its memory. */
-        (void)device->driver->stream_synchronize(queue->stream);
-    }
+    device->vendor->leave(device, before);
     return status;
 }
 
@@ -136,15 +135,9 @@ kiln_status kn_gpu_queue_write(void *opaque, void *buffer, size_t offset, const 
     if (status != KILN_OK) {
         return status;
     }
-    status = kn_gpu_check(device,
-                          device->driver->write(kn_gpu_buffer_address(NULL, buffer) + offset, data,
-                                                size, queue->stream),
-                          device->vendor->calls.write, diag);
-    if (status == KILN_OK) {
-        status = finish_copy(queue, out_event, diag);
-    }
-    device->vendor->leave(device, before);
-    return status;
+    const int result = device->driver->write(kn_gpu_buffer_address(NULL, buffer) + offset, data,
+                                             size, queue->stream);
+    return finish_copy(queue, before, result, device->vendor->calls.write, out_event, diag);
 }
 
 kiln_status kn_gpu_queue_read(void *opaque, void *buffer, size_t offset, void *data, size_t size,
@@ -157,15 +150,9 @@ kiln_status kn_gpu_queue_read(void *opaque, void *buffer, size_t offset, void *d
     if (status != KILN_OK) {
         return status;
     }
-    status = kn_gpu_check(device,
-                          device->driver->read(data, kn_gpu_buffer_address(NULL, buffer) + offset,
-                                               size, queue->stream),
-                          device->vendor->calls.read, diag);
-    if (status == KILN_OK) {
-        status = finish_copy(queue, out_event, diag);
-    }
-    device->vendor->leave(device, before);
-    return status;
+    const int result = device->driver->read(data, kn_gpu_buffer_address(NULL, buffer) + offset,
+                                            size, queue->stream);
+    return finish_copy(queue, before, result, device->vendor->calls.read, out_event, diag);
 }
 
 /* Patterns of 1, 2 and 4 bytes have a call of their own. */
@@ -212,14 +199,10 @@ kiln_status kn_gpu_queue_copy(void *opaque, void *from, size_t from_offset, void
 {
     kn_gpu_queue *queue = (kn_gpu_queue *)opaque;
     const kn_gpu_device *device = queue->device;
-    int before = 0;
-    kiln_status status = device->vendor->enter(device, &before, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    const int result =
-        device->driver->copy(kn_gpu_buffer_address(NULL, to) + to_offset,
-                             kn_gpu_buffer_address(NULL, from) + from_offset, size, queue->stream);
-    device->vendor->leave(device, before);
-    return kn_gpu_check(device, result, device->vendor->calls.copy, diag);
+    kiln_status status;
+    KN_GPU_CALL(status, device, copy,
+                (kn_gpu_buffer_address(NULL, to) + to_offset,
+                 kn_gpu_buffer_address(NULL, from) + from_offset, size, queue->stream),
+                diag);
+    return status;
 }

@@ -5,13 +5,14 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "gpu/gpu.h"
+#include "gpu/rtc.h"
 
 /* The lowered name of an entry, from the facts of whichever stage has it; false without memory. */
 static bool copy_lowered(kn_gpu_program *program, const kiln_load_request *request, size_t entry)
 {
     const kn_gpu_device *device = program->device;
     char fact[32];
-    kn_text_put_number(fact, sizeof(fact), device->vendor->fact_of_names, entry);
+    kn_text_put_number(fact, sizeof(fact), KN_GPU_LOWERED_FACT, entry);
     for (size_t i = 0; i < request->artifact_count; i++) {
         size_t size = 0;
         const char *name =

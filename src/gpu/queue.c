@@ -19,19 +19,14 @@ kiln_status kn_gpu_check(const kn_gpu_device *device, int result, const char *wh
 kiln_status kn_gpu_queue_create(void *opaque, void **out_queue, kiln_diag *diag)
 {
     kn_gpu_device *device = (kn_gpu_device *)opaque;
-    int before = 0;
+    kiln_status status;
     *out_queue = NULL;
     kn_gpu_queue *queue = (kn_gpu_queue *)calloc(1, sizeof(*queue));
     if (queue == NULL) {
         return kn_no_memory(diag, "queue");
     }
     queue->device = device;
-    kiln_status status = device->vendor->enter(device, &before, diag);
-    if (status == KILN_OK) {
-        const int result = device->driver->stream_create(&queue->stream, NON_BLOCKING);
-        device->vendor->leave(device, before);
-        status = kn_gpu_check(device, result, device->vendor->calls.stream_create, diag);
-    }
+    KN_GPU_CALL(status, device, stream_create, (&queue->stream, NON_BLOCKING), diag);
     if (status != KILN_OK) {
         free(queue);
         return status;
@@ -81,11 +76,10 @@ kiln_status kn_gpu_queue_mark(void *handle, void **out_event, kiln_diag *diag)
     kn_gpu_queue *queue = (kn_gpu_queue *)handle;
     int before = 0;
     kiln_status status = queue->device->vendor->enter(queue->device, &before, diag);
-    if (status != KILN_OK) {
-        return status;
+    if (status == KILN_OK) {
+        status = kn_gpu_event_mark(queue, out_event, diag);
+        queue->device->vendor->leave(queue->device, before);
     }
-    status = kn_gpu_event_mark(queue, out_event, diag);
-    queue->device->vendor->leave(queue->device, before);
     return status;
 }
 
@@ -93,29 +87,19 @@ kiln_status kn_gpu_queue_finish(void *handle, kiln_diag *diag)
 {
     const kn_gpu_queue *queue = (const kn_gpu_queue *)handle;
     const kn_gpu_device *device = queue->device;
-    int before = 0;
-    kiln_status status = device->vendor->enter(device, &before, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    const int result = device->driver->stream_synchronize(queue->stream);
-    device->vendor->leave(device, before);
-    return kn_gpu_check(device, result, device->vendor->calls.stream_synchronize, diag);
+    kiln_status status;
+    KN_GPU_CALL(status, device, stream_synchronize, (queue->stream), diag);
+    return status;
 }
 
 kiln_status kn_gpu_queue_wait(void *handle, void *event, kiln_diag *diag)
 {
     const kn_gpu_queue *queue = (const kn_gpu_queue *)handle;
     const kn_gpu_device *device = queue->device;
-    int before = 0;
-    kiln_status status = device->vendor->enter(device, &before, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    const int result =
-        device->driver->stream_wait(queue->stream, ((const gpu_event *)event)->end, 0);
-    device->vendor->leave(device, before);
-    return kn_gpu_check(device, result, device->vendor->calls.stream_wait, diag);
+    kiln_status status;
+    KN_GPU_CALL(status, device, stream_wait, (queue->stream, ((const gpu_event *)event)->end, 0),
+                diag);
+    return status;
 }
 
 kiln_status kn_gpu_event_begin(kn_gpu_queue *queue, bool timed, void **out_event, kiln_diag *diag)
@@ -181,14 +165,9 @@ kiln_status kn_gpu_event_wait(void *opaque, void *handle, kiln_diag *diag)
 {
     const kn_gpu_device *device = (const kn_gpu_device *)opaque;
     const gpu_event *event = (const gpu_event *)handle;
-    int before = 0;
-    kiln_status status = device->vendor->enter(device, &before, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    const int result = device->driver->event_synchronize(event->end);
-    device->vendor->leave(device, before);
-    return kn_gpu_check(device, result, device->vendor->calls.event_synchronize, diag);
+    kiln_status status;
+    KN_GPU_CALL(status, device, event_synchronize, (event->end), diag);
+    return status;
 }
 
 kiln_status kn_gpu_event_elapsed(void *opaque, void *handle, uint64_t *out_ns, kiln_diag *diag)

@@ -1,7 +1,5 @@
-/* CUDA C++ -> CUBIN or PTX through NVRTC (NVRTC user guide, "Basic Usage"), with lowered names kept
- * as facts so that a hit gives them back as the compile did. */
+/* CUDA C++ -> CUBIN or PTX through NVRTC (NVRTC user guide, "Basic Usage"). */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,93 +9,45 @@
 #include "apis/cuda/options/nvrtc_process.h"
 #include "base/diag.h"
 #include "base/stages.h"
-#include "base/strbuf.h"
 #include "base/text.h"
 #include "sys/file.h"
 
-enum { MAX_OPTIONS = 1024 };
-
-/* The option list: borrowed strings, and made ones in `owned`. */
-typedef struct option_list {
-    const char *items[MAX_OPTIONS];
-    char *owned[MAX_OPTIONS];
-    int count, owned_count;
-    bool failed;
-} option_list;
-
-static void add_option(option_list *list, const char *text)
-{
-    if (list->count == MAX_OPTIONS) {
-        list->failed = true;
-        return;
-    }
-    list->items[list->count++] = text;
-}
-
-static void add_joined(option_list *list, const char *a, const char *b, const char *c)
-{
-    kn_strbuf buffer;
-    kn_strbuf_init(&buffer, 0);
-    kn_strbuf_append_text(&buffer, a);
-    kn_strbuf_append_text(&buffer, b);
-    kn_strbuf_append_text(&buffer, c);
-    char *text = kn_strbuf_detach(&buffer, NULL);
-    if (text == NULL || list->owned_count == MAX_OPTIONS) {
-        free(text);
-        list->failed = true;
-        return;
-    }
-    list->owned[list->owned_count++] = text;
-    add_option(list, text);
-}
-
-static void list_deinit(option_list *list)
-{
-    for (int i = 0; i < list->owned_count; i++) {
-        free(list->owned[i]);
-    }
-}
-
 /* As NVRTC takes it for the directory that it is: after "-I" it drops blanks and a "=", and in any
  * form blanks at the end; "-" is not a directory to it. */
-static void add_include_dir(option_list *list, const char *dir)
+static void add_include_dir(kn_gpu_options *list, const char *dir)
 {
     const size_t length = strlen(dir);
     const bool blank = length > 0 && isspace((unsigned char)dir[length - 1]);
-    add_joined(list, "--include-path=", strcmp(dir, "-") == 0 ? "./-" : dir, blank ? "/." : "");
+    kn_gpu_options_join(list, "--include-path=", strcmp(dir, "-") == 0 ? "./-" : dir,
+                        blank ? "/." : "", "");
 }
 
 static void build_options(const kn_cuda *cuda, const kiln_compile_request *request,
-                          option_list *list)
+                          kn_gpu_options *list)
 {
     const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
     const kiln_source *source = request->source;
     const char *uncached = kn_nvrtc_options_uncached(cuda->toolkit.major, cuda->toolkit.minor);
     char number[16];
     if (uncached != NULL) {
-        add_option(list, uncached);
+        kn_gpu_options_add(list, uncached);
     }
     if (target->exact) {
         kn_text_putf(number, sizeof(number), "%d%.1s", target->arch,
                      target->suffix != '\0' ? &target->suffix : "");
-        add_joined(list, "--gpu-architecture=", "sm_", number);
+        kn_gpu_options_join(list, "--gpu-architecture=", "sm_", number, "");
     } else {
         const int arch = kn_cuda_virtual_arch(&cuda->toolkit, target->arch);
         kn_text_putf(number, sizeof(number), "%d%.1s", arch,
                      arch == target->arch && target->suffix != '\0' ? &target->suffix : "");
-        add_joined(list, "--gpu-architecture=", "compute_", number);
+        kn_gpu_options_join(list, "--gpu-architecture=", "compute_", number, "");
     }
     for (size_t i = 0; i < source->define_count; i++) {
         const char *value = source->defines[i].value;
-        kn_strbuf define;
-        kn_strbuf_init(&define, 0);
-        kn_strbuf_printf(&define, "%s=%s", source->defines[i].name, value != NULL ? value : "1");
-        add_joined(list, "-D", kn_strbuf_text(&define), "");
-        list->failed = list->failed || !kn_strbuf_ok(&define);
-        kn_strbuf_deinit(&define);
+        kn_gpu_options_join(list, "-D", source->defines[i].name, "=", value != NULL ? value : "1");
     }
     for (size_t i = 0; i < source->option_count; i++) {
-        add_option(list, source->options[i]);
+        kn_gpu_options_add(list, source->options[i]);
     }
     for (size_t i = 0; i < source->include_dir_count; i++) {
         add_include_dir(list, source->include_dirs[i]);
@@ -120,7 +70,7 @@ static char *name_nowhere(const kiln_source *source)
 }
 
 /* Takes that directory out of a log, so that it names the source as its author does. */
-static void clean_log(kn_cuda_answer *answer)
+static void clean_log(kn_gpu_answer *answer)
 {
     const char *nowhere = kn_cuda_names.nowhere;
     const size_t length = strlen(nowhere);
@@ -145,112 +95,16 @@ static bool wants_lto(const kiln_source *source)
     return false;
 }
 
-/* --- in this process -------------------------------------------------------------------------- */
-
-/* Larger ones are not believed. */
-#define LOG_LIMIT ((size_t)64 << 20)
-#define OUTPUT_LIMIT ((size_t)1 << 30)
-
-typedef nvrtcResult get_size_fn(nvrtcProgram program, size_t *size);
-typedef nvrtcResult get_bytes_fn(nvrtcProgram program, char *bytes);
-
-static nvrtcResult size_of_output(const kn_cuda_nvrtc *nvrtc, nvrtcProgram program, char kind,
-                                  size_t *out_size, get_bytes_fn **out_get)
+static kn_gpu_output output_of(const kn_cuda_nvrtc *nvrtc, char kind)
 {
-    get_size_fn *get_size = kind == 'c'   ? nvrtc->nvrtcGetCUBINSize
-                            : kind == 'l' ? nvrtc->nvrtcGetLTOIRSize
-                                          : nvrtc->nvrtcGetPTXSize;
-    *out_get = kind == 'c'   ? nvrtc->nvrtcGetCUBIN
-               : kind == 'l' ? nvrtc->nvrtcGetLTOIR
-                             : nvrtc->nvrtcGetPTX;
-    *out_size = 0;
-    return get_size == NULL || *out_get == NULL ? NVRTC_ERROR_INVALID_OPTION
-                                                : get_size(program, out_size);
-}
-
-/* Copies log, output and lowered names out of a program: answer->bytes holds log and output. */
-static kiln_status read_answer(const kn_cuda_nvrtc *nvrtc, nvrtcProgram program,
-                               const kn_cuda_unit *unit, kn_cuda_answer *answer)
-{
-    size_t log_size = 0;
-    size_t output_size = 0;
-    get_bytes_fn *get_bytes = NULL;
-    if (nvrtc->nvrtcGetProgramLogSize(program, &log_size) != NVRTC_SUCCESS ||
-        log_size > LOG_LIMIT) {
-        log_size = 0;
+    switch (kind) {
+    case 'c':
+        return (kn_gpu_output){nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN};
+    case 'l':
+        return (kn_gpu_output){nvrtc->nvrtcGetLTOIRSize, nvrtc->nvrtcGetLTOIR};
+    default:
+        return (kn_gpu_output){nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX};
     }
-    if (answer->result == NVRTC_SUCCESS) {
-        answer->result = size_of_output(nvrtc, program, unit->kind, &output_size, &get_bytes);
-    }
-    if (output_size > OUTPUT_LIMIT) {
-        answer->result = NVRTC_ERROR_OUT_OF_MEMORY; /* as large as this, it would be */
-        output_size = 0;
-    }
-    answer->bytes = (char *)calloc(1, log_size + output_size + 2);
-    if (answer->bytes == NULL) {
-        return KILN_E_NOMEM;
-    }
-    if (log_size > 0 && nvrtc->nvrtcGetProgramLog(program, answer->bytes) != NVRTC_SUCCESS) {
-        answer->bytes[0] = '\0';
-    }
-    answer->log = answer->bytes;
-    answer->log_length = strlen(answer->bytes);
-    if (answer->result == NVRTC_SUCCESS) {
-        answer->output = answer->bytes + log_size + 1;
-        answer->output_size = output_size;
-        answer->result = get_bytes(program, answer->bytes + log_size + 1);
-    }
-    for (size_t i = 0; answer->result == NVRTC_SUCCESS && i < unit->expression_count; i++) {
-        const char **name = &answer->lowered[answer->lowered_count++];
-        answer->result = nvrtc->nvrtcGetLoweredName(program, unit->expressions[i], name);
-        if (answer->result == NVRTC_SUCCESS && *name == NULL) {
-            answer->result = NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
-        }
-    }
-    return KILN_OK;
-}
-
-/* `out_program` keeps the lowered names alive; destroyed by the caller. */
-static kiln_status compile_here(const kn_cuda_nvrtc *nvrtc, const kn_cuda_unit *unit,
-                                const kiln_source *source, nvrtcProgram *out_program,
-                                kn_cuda_answer *answer)
-{
-    const size_t headers = source->header_count;
-    memset(answer, 0, sizeof(*answer));
-    answer->lowered = (const char **)calloc(unit->expression_count + 1, sizeof(*answer->lowered));
-    const char **arrays = (const char **)calloc(headers * 2 + 1, sizeof(*arrays));
-    char **texts = (char **)calloc(headers + 1, sizeof(*texts));
-    kiln_status status = KILN_E_NOMEM;
-    if (answer->lowered == NULL || arrays == NULL || texts == NULL) {
-        goto cleanup;
-    }
-    for (size_t i = 0; i < headers; i++) {
-        /* NVRTC reads to a NUL: without a copy, past the header's end, which is all the key has. */
-        const kiln_header *header = &source->headers[i];
-        texts[i] = kn_text_copy_n(header->text, header->length);
-        if (texts[i] == NULL) {
-            goto cleanup;
-        }
-        arrays[i] = texts[i];
-        arrays[headers + i] = header->name;
-    }
-    answer->result = nvrtc->nvrtcCreateProgram(out_program, unit->text, unit->name, (int)headers,
-                                               arrays, arrays + headers);
-    for (size_t i = 0; answer->result == NVRTC_SUCCESS && i < unit->expression_count; i++) {
-        answer->result = nvrtc->nvrtcAddNameExpression(*out_program, unit->expressions[i]);
-    }
-    if (answer->result == NVRTC_SUCCESS) {
-        answer->result =
-            nvrtc->nvrtcCompileProgram(*out_program, unit->option_count, unit->options);
-    }
-    status = *out_program != NULL ? read_answer(nvrtc, *out_program, unit, answer) : KILN_OK;
-cleanup:
-    for (size_t i = 0; texts != NULL && i < headers; i++) {
-        free(texts[i]);
-    }
-    free(texts);
-    free((void *)arrays);
-    return status;
 }
 
 /* --- what came of it -------------------------------------------------------------------------- */
@@ -273,69 +127,44 @@ static const char *result_text(kn_cuda *cuda, nvrtcResult result, char number[24
     return text != NULL ? text : number;
 }
 
-static kiln_status fail_compile(kn_cuda *cuda, const kn_cuda_answer *answer, const char *name,
+static kiln_status fail_compile(kn_cuda *cuda, const kn_gpu_answer *answer, const kn_gpu_unit *unit,
                                 kiln_diag *diag)
 {
     char number[24];
-    const nvrtcResult result = answer->result;
-    const bool kernel = result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
-                        result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
-    const char *fix = kernel ? "see the compiler's log" : NULL;
-    if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) {
-        fix = "NVRTC's libnvrtc-builtins is missing or of another version: install both together";
-    }
-    kiln_status code = kernel                                ? KILN_E_COMPILE
-                       : result == NVRTC_ERROR_OUT_OF_MEMORY ? KILN_E_NOMEM
-                                                             : KILN_E_UNAVAILABLE;
-    kiln_status status =
-        kiln_diag_set(diag, code, fix, name, "NVRTC reports %s", result_text(cuda, result, number));
-    kiln_diag_set_vendor_code(diag, result);
-    kiln_diag_set_log(diag, answer->log != NULL ? answer->log : "", answer->log_length);
-    return status;
+    const char *fix =
+        answer->result == KN_GPU_RTC_BUILTINS_FAILED
+            ? "NVRTC's libnvrtc-builtins is missing or of another version: install both together"
+            : NULL;
+    return kn_gpu_rtc_fail(unit, answer, "NVRTC", result_text(cuda, answer->result, number), fix,
+                           diag);
 }
 
-void kn_cuda_lowered_fact(char out_name[KN_CUDA_FACT], size_t entry)
-{
-    kn_text_putf(out_name, KN_CUDA_FACT, "lowered:%zu", entry);
-}
-
-/* Output, log and each entry's lowered name, by which C++ entries are found in the loaded code. */
 static kiln_status keep_answer(kn_cuda *cuda, const kiln_compile_request *request,
-                               const kn_cuda_unit *unit, const kn_cuda_answer *answer,
+                               const kn_gpu_unit *unit, const kn_gpu_answer *answer,
                                kiln_artifact *artifact, kiln_diag *diag)
 {
-    const kiln_host *host = cuda->host;
-    kiln_status status = KILN_OK;
     if (unit->kind == 'l') {
-        status = kn_cuda_lto_link(cuda, request, answer->output, answer->output_size, unit->shown,
-                                  artifact, diag);
+        const kiln_status status = kn_cuda_lto_link(
+            cuda, request, answer->output, answer->output_size, unit->shown, artifact, diag);
         if (status != KILN_OK) {
             return status;
         }
-    } else {
-        status = host->artifact_set(artifact, unit->kind == 'c' ? KILN_LANG_CUBIN : KILN_LANG_PTX,
-                                    answer->output, answer->output_size);
+    } else if (cuda->host->artifact_set(artifact,
+                                        unit->kind == 'c' ? KILN_LANG_CUBIN : KILN_LANG_PTX,
+                                        answer->output, answer->output_size) != KILN_OK) {
+        return kn_no_memory(diag, unit->shown);
     }
-    for (size_t i = 0; status == KILN_OK && i < unit->expression_count; i++) {
-        char fact[KN_CUDA_FACT];
-        kn_cuda_lowered_fact(fact, i);
-        status = host->artifact_set_fact(artifact, fact, answer->lowered[i],
-                                         strlen(answer->lowered[i]) + 1);
-    }
-    if (status == KILN_OK && answer->log_length > 0) {
-        status = host->artifact_set_log(artifact, answer->log, answer->log_length);
-    }
-    return status == KILN_OK ? KILN_OK : kn_no_memory(diag, unit->shown);
+    return kn_gpu_rtc_keep(unit, answer, cuda->host, artifact, diag);
 }
 
 static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *request,
-                                const kn_cuda_unit *unit, kiln_artifact *artifact, kiln_diag *diag)
+                                const kn_gpu_unit *unit, kiln_artifact *artifact, kiln_diag *diag)
 {
     const kn_cuda_nvrtc *nvrtc = NULL;
-    nvrtcProgram program = NULL;
-    kn_cuda_answer answer;
+    void *program = NULL;
+    kn_gpu_answer answer;
     kiln_status status = KILN_MISS;
-    kn_nvrtc_process_compiling(unit->options, (size_t)unit->option_count);
+    kn_nvrtc_process_compiling(unit->options.items, unit->options.count);
     if (kn_cuda_helper_wanted(cuda, request)) {
         status = kn_cuda_helper_compile(cuda, unit, request->precompile, &answer);
     }
@@ -344,19 +173,20 @@ static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *reque
         if (status != KILN_OK) {
             return status;
         }
-        status = compile_here(nvrtc, unit, request->source, &program, &answer);
+        status = kn_gpu_rtc_compile(&nvrtc->rtc, unit, request->source,
+                                    output_of(nvrtc, unit->kind), &program, &answer);
     }
     clean_log(&answer);
     if (status != KILN_OK) {
         status = kn_no_memory(diag, unit->shown);
     } else if (answer.result != NVRTC_SUCCESS) {
-        status = fail_compile(cuda, &answer, unit->shown, diag);
+        status = fail_compile(cuda, &answer, unit, diag);
     } else {
         status = keep_answer(cuda, request, unit, &answer, artifact, diag);
     }
-    kn_cuda_answer_deinit(&answer);
+    kn_gpu_answer_deinit(&answer);
     if (program != NULL) {
-        (void)nvrtc->nvrtcDestroyProgram(&program);
+        (void)nvrtc->rtc.destroy(&program);
     }
     return status;
 }
@@ -366,33 +196,23 @@ static kiln_status compile_source(kn_cuda *cuda, const kiln_compile_request *req
 {
     const kiln_source *source = request->source;
     const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
-    option_list *list = (option_list *)calloc(1, sizeof(*list));
     char *text = kn_text_copy_n((const char *)source->text, source->length); /* wants a NUL */
     char *name = name_nowhere(source);
-    if (list == NULL || name == NULL || text == NULL) {
-        free(name);
-        free(text);
-        free(list);
-        return kn_no_memory(diag, "kernel");
-    }
-    build_options(cuda, request, list);
-    const kn_cuda_unit unit = {
+    kn_gpu_unit unit = {
         .text = text,
         .name = name,
-        .shown = kn_path_name(name),
-        .options = list->items,
-        .option_count = list->count,
+        .shown = name != NULL ? kn_path_name(name) : "kernel",
         .expressions = source->entries,
         .expression_count = source->entry_count,
         .kind = wants_lto(source) ? 'l'
                 : target->exact   ? 'c'
                                   : 'p',
     };
-    kiln_status status = list->failed ? kiln_diag_set(diag, KILN_E_NOMEM, NULL, name,
-                                                      "too many options, or out of memory")
-                                      : compile_unit(cuda, request, &unit, artifact, diag);
-    list_deinit(list);
-    free(list);
+    build_options(cuda, request, &unit.options);
+    const kiln_status status = unit.options.failed || name == NULL || text == NULL
+                                   ? kn_no_memory(diag, unit.shown)
+                                   : compile_unit(cuda, request, &unit, artifact, diag);
+    kn_gpu_options_deinit(&unit.options);
     free(text);
     free(name);
     return status;

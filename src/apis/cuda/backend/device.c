@@ -56,7 +56,6 @@ static const kn_gpu_vendor vendor = {
     .items_max = UINT64_MAX,
     .block_max_z = 64,
     .not_found = CUDA_ERROR_NOT_FOUND,
-    .fact_of_names = "lowered:",
     .enter = kn_cuda_enter,
     .leave = kn_cuda_leave,
     .fail = fail_on_device,

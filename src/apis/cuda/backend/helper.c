@@ -61,7 +61,7 @@ static void put_file(kn_strbuf *out, kn_strbuf *scratch, const kiln_precompile_f
     }
 }
 
-static void put_request(kn_strbuf *out, const kn_cuda_unit *unit, const kiln_precompile *precompile)
+static void put_request(kn_strbuf *out, const kn_gpu_unit *unit, const kiln_precompile *precompile)
 {
     kn_strbuf scratch;
     char number[32];
@@ -70,8 +70,8 @@ static void put_request(kn_strbuf *out, const kn_cuda_unit *unit, const kiln_pre
     put_text(out, 'S', unit->text);
     put_text(out, 'N', unit->name);
     put_frame(out, 'K', &unit->kind, 1);
-    for (int i = 0; i < unit->option_count; i++) {
-        put_text(out, 'O', unit->options[i]);
+    for (size_t i = 0; i < unit->options.count; i++) {
+        put_text(out, 'O', unit->options.items[i]);
     }
     for (size_t i = 0; i < unit->expression_count; i++) {
         put_text(out, 'E', unit->expressions[i]);
@@ -87,7 +87,7 @@ static void put_request(kn_strbuf *out, const kn_cuda_unit *unit, const kiln_pre
 
 /* --- answer ----------------------------------------------------------------------------------- */
 
-static bool take_frame(kn_cuda_answer *answer, char letter, char *body, size_t size)
+static bool take_frame(kn_gpu_answer *answer, char letter, char *body, size_t size)
 {
     switch (letter) {
     case 'R':
@@ -116,7 +116,7 @@ static bool take_frame(kn_cuda_answer *answer, char letter, char *body, size_t s
     }
 }
 
-static bool parse_answer(kn_cuda_answer *answer, const kn_cuda_unit *unit)
+static bool parse_answer(kn_gpu_answer *answer, const kn_gpu_unit *unit)
 {
     char *bytes = answer->bytes;
     size_t at = 0;
@@ -147,8 +147,8 @@ static bool same_library(const kn_cuda_file *file)
            (facts.build_id[0] == '\0' || strcmp(facts.build_id, file->build_id) == 0);
 }
 
-kiln_status kn_cuda_helper_compile(const kn_cuda *cuda, const kn_cuda_unit *unit,
-                                   const kiln_precompile *precompile, kn_cuda_answer *out_answer)
+kiln_status kn_cuda_helper_compile(const kn_cuda *cuda, const kn_gpu_unit *unit,
+                                   const kiln_precompile *precompile, kn_gpu_answer *out_answer)
 {
     const kn_cuda_toolkit *toolkit = &cuda->toolkit;
     kn_process_result result;
@@ -181,17 +181,10 @@ kiln_status kn_cuda_helper_compile(const kn_cuda *cuda, const kn_cuda_unit *unit
     }
 cleanup:
     if (status != KILN_OK) {
-        kn_cuda_answer_deinit(out_answer);
+        kn_gpu_answer_deinit(out_answer);
     }
     kn_process_result_deinit(&result);
     kn_strbuf_deinit(&input);
     free(helper);
     return status;
-}
-
-void kn_cuda_answer_deinit(kn_cuda_answer *answer)
-{
-    free((void *)answer->lowered);
-    free(answer->bytes);
-    memset(answer, 0, sizeof(*answer));
 }

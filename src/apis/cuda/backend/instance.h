@@ -9,6 +9,7 @@
 
 #include "apis/cuda/backend/types.h"
 #include "gpu/gpu.h"
+#include "gpu/rtc.h"
 #include "kiln/sys/backend.h"
 #include "sys/dylib.h"
 #include "sys/fork.h"
@@ -21,6 +22,7 @@ typedef struct kn_cuda_driver {
 } kn_cuda_driver;
 
 typedef struct kn_cuda_nvrtc {
+    kn_gpu_rtc rtc;
 #include "apis/cuda/backend/nvrtc.def"
 } kn_cuda_nvrtc;
 
@@ -36,7 +38,7 @@ extern const size_t kn_cuda_nvrtc_symbol_count;
 extern const kn_symbol kn_cuda_nvjitlink_symbols[];
 extern const size_t kn_cuda_nvjitlink_symbol_count;
 
-enum { KN_CUDA_MAX_DEVICES = 64, KN_CUDA_PATH = 512, KN_CUDA_ID = 144, KN_CUDA_FACT = 32 };
+enum { KN_CUDA_MAX_DEVICES = 64, KN_CUDA_PATH = 512, KN_CUDA_ID = 144 };
 
 /* A library of the toolkit as it lies on disk: named in keys without being opened. */
 typedef struct kn_cuda_file {
@@ -124,9 +126,6 @@ const char *kn_cuda_uncacheable_option(void *instance, const kiln_source *source
 uint32_t kn_cuda_option_effects(void *instance, const kiln_source *source);
 
 /* compile.c, jit.c */
-/* The fact that keeps the lowered name of an entry, by its place: a fact's name is short, and a
- * name expression may be a page long. src/apis/cuda/dropin/calls.c asks for the same. */
-void kn_cuda_lowered_fact(char out_name[KN_CUDA_FACT], size_t entry);
 kiln_status kn_cuda_compile(void *instance, const kiln_compile_request *request,
                             kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 kiln_status kn_cuda_jit(kn_cuda *cuda, const kiln_compile_request *request, kiln_artifact *artifact,

@@ -8,15 +8,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"
-#include "sys/file.h"
-
-static void answer_probe(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
-                         const char *why)
-{
-    report->outcome = outcome;
-    kn_text_put(report->why, sizeof(report->why), why);
-    kn_text_put(report->fix, sizeof(report->fix), fix);
-}
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue ..." -> "580.159.04" */
 static void read_driver_text(kn_cuda *cuda)
@@ -38,40 +29,32 @@ static void read_driver_text(kn_cuda *cuda)
     (void)fclose(file);
 }
 
-static bool no_permission(void)
-{
-    kn_file *file = NULL;
-    kiln_diag diag = KILN_DIAG_INIT;
-    bool denied = kn_file_open("/dev/nvidiactl", false, &file, &diag) == KILN_E_IO &&
-                  diag.vendor_code == 13; /* EACCES */
-    kn_file_close(file);
-    kiln_diag_clear(&diag);
-    return denied;
-}
-
 static void report_init_failure(const kn_cuda *cuda, CUresult result, kiln_probe_report *report)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     (void)kn_cuda_fail(cuda, result, "cuInit", &diag);
-    if (result == CUDA_ERROR_NO_DEVICE && !no_permission()) {
-        answer_probe(
+    if (result == CUDA_ERROR_NO_DEVICE && !kn_gpu_no_permission("/dev/nvidiactl")) {
+        kn_gpu_probe_answer(
             report, KILN_PROBE_NO_DEVICE,
             "check that an NVIDIA GPU is present and visible (nvidia-smi, CUDA_VISIBLE_DEVICES, "
             "the container's GPU option)",
             diag.why);
     } else if (result == CUDA_ERROR_STUB_LIBRARY) {
-        answer_probe(report, KILN_PROBE_LIBRARY_UNUSABLE,
-                     "install the NVIDIA driver, or remove the toolkit's stubs directory from "
-                     "LD_LIBRARY_PATH",
-                     "this is the toolkit's stub of libcuda, not the driver");
-    } else if (no_permission()) {
-        answer_probe(report, KILN_PROBE_NO_PERMISSION,
-                     "add the user to the group that owns /dev/nvidia* (often 'video' or 'render')",
-                     "/dev/nvidiactl cannot be opened: permission denied");
+        kn_gpu_probe_answer(
+            report, KILN_PROBE_LIBRARY_UNUSABLE,
+            "install the NVIDIA driver, or remove the toolkit's stubs directory from "
+            "LD_LIBRARY_PATH",
+            "this is the toolkit's stub of libcuda, not the driver");
+    } else if (kn_gpu_no_permission("/dev/nvidiactl")) {
+        kn_gpu_probe_answer(
+            report, KILN_PROBE_NO_PERMISSION,
+            "add the user to the group that owns /dev/nvidia* (often 'video' or 'render')",
+            "/dev/nvidiactl cannot be opened: permission denied");
     } else {
-        answer_probe(report, KILN_PROBE_FAILED,
-                     diag.fix[0] != '\0' ? diag.fix : "run nvidia-smi; reload the driver or reboot",
-                     diag.why);
+        kn_gpu_probe_answer(report, KILN_PROBE_FAILED,
+                            diag.fix[0] != '\0' ? diag.fix
+                                                : "run nvidia-smi; reload the driver or reboot",
+                            diag.why);
     }
     kiln_diag_clear(&diag);
 }
@@ -116,7 +99,7 @@ static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *repor
     kn_dylib *lib = NULL;
     if (kn_dylib_open(names, &lib, &outcome, &diag) != KILN_OK) {
         if (outcome != KILN_PROBE_LIBRARY_MISSING || report->why[0] == '\0') {
-            answer_probe(report, outcome, "install the NVIDIA driver", diag.why);
+            kn_gpu_probe_answer(report, outcome, "install the NVIDIA driver", diag.why);
         }
         over = false;
         goto cleanup;
@@ -133,16 +116,16 @@ static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *repor
                       &cuda->driver, &diag) != KILN_OK) {
         const bool old = version > 0 && version < 11000;
         put_version(report, version);
-        answer_probe(report, old ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
-                     newer_driver, diag.why);
+        kn_gpu_probe_answer(report, old ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
+                            newer_driver, diag.why);
         memset(&cuda->driver, 0, sizeof(cuda->driver));
         goto cleanup;
     }
     put_version(report, version);
     CUresult result = version < 11000 ? CUDA_SUCCESS : cuda->driver.cuInit(0);
     if (version < 11000) {
-        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD, newer_driver,
-                     "the driver offers an older CUDA than 11.0");
+        kn_gpu_probe_answer(report, KILN_PROBE_DRIVER_TOO_OLD, newer_driver,
+                            "the driver offers an older CUDA than 11.0");
     } else if (result != CUDA_SUCCESS) {
         report_init_failure(cuda, result, report);
         over = result != CUDA_ERROR_STUB_LIBRARY; /* a real driver may lie behind a stub */
@@ -215,7 +198,7 @@ kiln_status kn_cuda_open(const kiln_host *host, void **out_instance, kiln_probe_
     kn_mutex_init(&cuda->lock);
     kn_text_put(report->backend, sizeof(report->backend), "cuda");
     if (host->compile_only) {
-        answer_probe(report, KILN_PROBE_SKIPPED, "", "the driver was not opened");
+        kn_gpu_probe_answer(report, KILN_PROBE_SKIPPED, "", "the driver was not opened");
     } else {
         open_driver(cuda, report);
     }
@@ -250,41 +233,22 @@ void kn_cuda_close(void *instance)
     free(cuda);
 }
 
-static int device_attribute(const kn_cuda *cuda, CUdevice device, int which)
-{
-    int value = 0;
-    /* None of those that are asked for is negative. */
-    return cuda->driver.cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS && value > 0
-               ? value
-               : 0;
-}
-
 /* Of a compute capability; 0 for what cannot be one. */
 static int version_part(const kn_cuda *cuda, CUdevice device, int which)
 {
-    const int value = device_attribute(cuda, device, which);
+    const int value = kn_gpu_attribute(&cuda->driver.gpu, device, which);
     return value < 1000 ? value : 0;
 }
 
-static void fill_limits(const kn_cuda *cuda, CUdevice device, kiln_device_info *info)
-{
-    info->compute_units =
-        (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    info->max_group_size =
-        (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    info->max_group_dim[0] = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_X);
-    info->max_group_dim[1] = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_Y);
-    info->max_group_dim[2] = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_Z);
-    info->subgroup_size = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_WARP_SIZE);
-    info->local_bytes =
-        (uint64_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    info->address_bits = 64;
-    size_t memory = 0;
-    if (cuda->driver.cuDeviceTotalMem_v2(&memory, device) == CUDA_SUCCESS) {
-        info->memory_bytes = memory;
-        info->max_buffer_bytes = memory;
-    }
-}
+static const kn_gpu_limits limits = {
+    .compute_units = CU_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+    .max_group_size = CU_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+    .max_group_dim = {CU_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                      CU_ATTRIBUTE_MAX_BLOCK_DIM_Z},
+    .subgroup_size = CU_ATTRIBUTE_WARP_SIZE,
+    .local_bytes = CU_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    .integrated = CU_ATTRIBUTE_INTEGRATED,
+};
 
 kiln_status kn_cuda_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                                 kiln_diag *diag)
@@ -295,11 +259,10 @@ kiln_status kn_cuda_device_info(void *instance, uint32_t index, kiln_device_info
     }
     const CUdevice device = cuda->devices[index];
     kiln_device_info info = {.struct_size = sizeof(info), .index = index};
-    CUresult result = cuda->driver.cuDeviceGetName(info.name, (int)sizeof(info.name), device);
+    const CUresult result = kn_gpu_describe(&cuda->driver.gpu, device, &limits, &info);
     if (result != CUDA_SUCCESS) {
         return kn_cuda_fail(cuda, result, "cuDeviceGetName", diag);
     }
-    info.name[sizeof(info.name) - 1] = '\0';
     const int major = version_part(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     const int minor = version_part(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     kn_text_put(info.backend, sizeof(info.backend), "cuda");
@@ -314,10 +277,6 @@ kiln_status kn_cuda_device_info(void *instance, uint32_t index, kiln_device_info
     if (cuda->driver.cuDeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {
         kn_hex_encode(uuid.bytes, sizeof(uuid.bytes), info.uuid);
     }
-    info.device_class = device_attribute(cuda, device, CU_ATTRIBUTE_INTEGRATED) != 0
-                            ? KILN_DEVICE_INTEGRATED
-                            : KILN_DEVICE_DISCRETE;
-    fill_limits(cuda, device, &info);
     info.fp16 = major * 10 + minor >= 53;
     info.fp64 = true;
     info.int8_dot = major * 10 + minor >= 61;

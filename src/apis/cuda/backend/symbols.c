@@ -15,6 +15,11 @@ const size_t kn_cuda_driver_symbol_count =
 #define TABLE kn_cuda_nvrtc
 const kn_symbol kn_cuda_nvrtc_symbols[] = {
 #include "apis/cuda/backend/nvrtc.def"
+#undef X
+#define X(row, name, parameters) {"nvrtc" name, offsetof(TABLE, rtc.row), 0, KN_REQUIRED},
+#include "gpu/rtc.def"
+#undef X
+#define X(since, need, ret, name, args) {#name, offsetof(TABLE, name), since, need},
 };
 const size_t kn_cuda_nvrtc_symbol_count =
     sizeof(kn_cuda_nvrtc_symbols) / sizeof(kn_cuda_nvrtc_symbols[0]);

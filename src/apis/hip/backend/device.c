@@ -171,7 +171,6 @@ static const kn_gpu_vendor vendor = {
     .items_max = UINT32_MAX, /* of a dimension, in HIP's documentation */
     .block_max_z = 1024,
     .not_found = HIP_ERROR_NOT_FOUND,
-    .fact_of_names = "lowered:",
     .enter = enter_device,
     .leave = leave_device,
     .fail = fail_on_device,

@@ -9,64 +9,23 @@
 
 #include "base/strbuf.h"
 #include "gpu/gpu.h"
+#include "gpu/rtc.h"
 #include "kiln/sys/backend.h"
 #include "sys/dylib.h"
 #include "sys/thread.h"
 
-/* From the documentation of HIP and hipRTC; no header of AMD's is needed. hipError_t: */
+/* From the documentation of HIP and hipRTC; no header of AMD's is needed. hipError_t, of
+ * which runtime.c has what others mean: */
 enum {
     HIP_SUCCESS = 0,
-    HIP_ERROR_INVALID_VALUE = 1,
-    HIP_ERROR_OUT_OF_MEMORY = 2,
-    HIP_ERROR_NOT_INITIALIZED = 3,
-    HIP_ERROR_DEINITIALIZED = 4,
-    HIP_ERROR_INVALID_CONFIGURATION = 9,
-    HIP_ERROR_INVALID_DEVICE_POINTER = 17,
-    HIP_ERROR_INSUFFICIENT_DRIVER = 35,
-    HIP_ERROR_INVALID_DEVICE_FUNCTION = 98,
     HIP_ERROR_NO_DEVICE = 100,
     HIP_ERROR_INVALID_DEVICE = 101,
-    HIP_ERROR_INVALID_IMAGE = 200,
-    HIP_ERROR_NO_BINARY_FOR_GPU = 209,
-    HIP_ERROR_ECC_NOT_CORRECTABLE = 214,
-    HIP_ERROR_INVALID_KERNEL_FILE = 218,
-    HIP_ERROR_INVALID_SOURCE = 300,
-    HIP_ERROR_SHARED_OBJECT_INIT_FAILED = 303,
-    HIP_ERROR_INVALID_HANDLE = 400,
     HIP_ERROR_NOT_FOUND = 500,
-    HIP_ERROR_ILLEGAL_ADDRESS = 700,
-    HIP_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
-    HIP_ERROR_LAUNCH_TIMEOUT = 702,
-    HIP_ERROR_CONTEXT_IS_DESTROYED = 709,
-    HIP_ERROR_ASSERT = 710,
-    HIP_ERROR_LAUNCH_FAILURE = 719,
-    HIP_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
-    HIP_ERROR_NOT_SUPPORTED = 801,
-};
-
-/* hipDeviceAttribute_t */
-enum {
-    HIP_ATTRIBUTE_INTEGRATED = 16,
-    HIP_ATTRIBUTE_MAX_BLOCK_DIM_X = 26, /* y and z behind it */
-    HIP_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 56,
-    HIP_ATTRIBUTE_MULTIPROCESSOR_COUNT = 63,
-    HIP_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 74,
-    HIP_ATTRIBUTE_WARP_SIZE = 87,
 };
 
 typedef struct kn_hip_uuid {
     unsigned char bytes[16];
 } kn_hip_uuid;
-
-typedef struct kn_hiprtc_program *hiprtcProgram;
-typedef int hiprtcResult;
-enum {
-    HIPRTC_SUCCESS = 0,
-    HIPRTC_ERROR_OUT_OF_MEMORY = 1,
-    HIPRTC_ERROR_INVALID_OPTION = 5,
-    HIPRTC_ERROR_COMPILATION = 6,
-    HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID = 10,
-};
 
 /* amd_comgr_metadata_node_t: a handle, passed by value. */
 typedef struct kn_comgr_node {
@@ -75,6 +34,7 @@ typedef struct kn_comgr_node {
 
 #define X(since, need, ret, name, args) ret(*name) args;
 typedef struct kn_hiprtc {
+    kn_gpu_rtc rtc;
 #include "apis/hip/backend/hiprtc.def"
 } kn_hiprtc;
 
@@ -88,7 +48,7 @@ typedef struct kn_hip_driver {
 } kn_hip_driver;
 #undef X
 
-enum { KN_HIP_PATH = 512, KN_HIP_FACT = 32, KN_HIP_TARGET = 48 };
+enum { KN_HIP_PATH = 512, KN_HIP_TARGET = 48 };
 enum { KN_HIP_MAX_DEVICES = 64, KN_HIP_MAX_PARAMS = 4096 };
 
 /* What the compiler's libraries are, found out by opening them once and remembered from then on:
@@ -191,8 +151,6 @@ uint32_t kn_hip_option_effects(void *instance, const kiln_source *source);
 extern const kiln_include_rules kn_hip_include_rules;
 
 /* compile.c */
-/* The fact that keeps the lowered name of an entry, by its place. */
-void kn_hip_lowered_fact(char out_name[KN_HIP_FACT], size_t entry);
 kiln_status kn_hip_compile(void *instance, const kiln_compile_request *request,
                            kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 

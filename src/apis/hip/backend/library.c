@@ -11,8 +11,11 @@
 #include "sys/file.h"
 
 #define TABLE kn_hiprtc
-#define X(since, need, ret, name, args) {#name, offsetof(TABLE, name), since, need},
+#define X(row, name, parameters) {"hiprtc" name, offsetof(TABLE, rtc.row), 0, KN_REQUIRED},
 static const kn_symbol hiprtc_symbols[] = {
+#include "gpu/rtc.def"
+#undef X
+#define X(since, need, ret, name, args) {#name, offsetof(TABLE, name), since, need},
 #include "apis/hip/backend/hiprtc.def"
 };
 #undef TABLE
@@ -80,9 +83,9 @@ static void take_comgr(void *user, const char *path, const char *build_id)
 static kiln_status open_comgr(kn_hip *hip, kiln_diag *diag)
 {
     found_comgr found = {{0}, 0};
-    hiprtcProgram program = NULL;
-    if (hip->hiprtc.hiprtcCreateProgram(&program, "", "kernel", 0, NULL, NULL) == HIPRTC_SUCCESS) {
-        (void)hip->hiprtc.hiprtcDestroyProgram(&program);
+    void *program = NULL;
+    if (hip->hiprtc.rtc.create(&program, "", "kernel", 0, NULL, NULL) == 0) {
+        (void)hip->hiprtc.rtc.destroy(&program);
     }
     (void)kn_module_select(choose_comgr, take_comgr, &found);
     if (found.count != 1) {
@@ -154,7 +157,7 @@ static void add_module(void *user, const char *path, const char *build_id)
 static bool list_modules(const kn_hip *hip, module_list *list)
 {
     const void *addresses[2];
-    memcpy(&addresses[0], &hip->hiprtc.hiprtcCompileProgram, sizeof(addresses[0]));
+    memcpy(&addresses[0], &hip->hiprtc.rtc.compile, sizeof(addresses[0]));
     memcpy(&addresses[1], &hip->comgr.amd_comgr_get_isa_count, sizeof(addresses[1]));
     if (hip->builtins[0] != '\0') {
         kn_elf_facts facts;

@@ -1,13 +1,11 @@
 /* HIP's runtime: opened from the release that hipRTC is of, its devices listed, its errors in
  * words. Nothing here was run on hardware: it is written from HIP's documentation, and run on the
  * tests' own driver. */
-#include <stdio.h>
 #include <string.h>
 
 #include "apis/hip/backend/locate.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "sys/file.h"
 
 #define G(row, called, symbol) {symbol, offsetof(kn_hip_driver, gpu.row), 0, KN_REQUIRED},
 #define X(since, need, ret, name, args) {#name, offsetof(kn_hip_driver, name), since, need},
@@ -18,66 +16,13 @@ static const kn_symbol driver_symbols[] = {
 #undef X
 #undef G
 
-static kiln_status status_of(int result)
-{
-    switch (result) {
-    case HIP_SUCCESS:
-        return KILN_OK;
-    case HIP_ERROR_OUT_OF_MEMORY:
-        return KILN_E_NOMEM;
-    case HIP_ERROR_INVALID_VALUE:
-    case HIP_ERROR_INVALID_CONFIGURATION:
-    case HIP_ERROR_INVALID_DEVICE_POINTER:
-    case HIP_ERROR_INVALID_HANDLE:
-    case HIP_ERROR_NOT_FOUND:
-    case HIP_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    case HIP_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-        return KILN_E_INVALID;
-    case HIP_ERROR_NOT_SUPPORTED:
-        return KILN_E_UNSUPPORTED;
-    case HIP_ERROR_INVALID_DEVICE_FUNCTION:
-    case HIP_ERROR_INVALID_IMAGE:
-    case HIP_ERROR_NO_BINARY_FOR_GPU:
-    case HIP_ERROR_INVALID_KERNEL_FILE:
-    case HIP_ERROR_INVALID_SOURCE:
-    case HIP_ERROR_SHARED_OBJECT_INIT_FAILED:
-        return KILN_E_REJECTED;
-    case HIP_ERROR_NOT_INITIALIZED:
-    case HIP_ERROR_DEINITIALIZED:
-    case HIP_ERROR_INSUFFICIENT_DRIVER:
-    case HIP_ERROR_NO_DEVICE:
-    case HIP_ERROR_INVALID_DEVICE:
-        return KILN_E_UNAVAILABLE;
-    case HIP_ERROR_ECC_NOT_CORRECTABLE:
-    case HIP_ERROR_ILLEGAL_ADDRESS:
-    case HIP_ERROR_LAUNCH_TIMEOUT:
-    case HIP_ERROR_CONTEXT_IS_DESTROYED:
-    case HIP_ERROR_ASSERT:
-    case HIP_ERROR_LAUNCH_FAILURE:
-        return KILN_E_DEVICE_LOST;
-    default:
-        return KILN_E_INTERNAL;
-    }
-}
+static const char outside[] = "the kernel read or wrote outside its buffers, perhaps";
 
-static const char *advice_for(int result)
-{
-    switch (result) {
-    case HIP_ERROR_OUT_OF_MEMORY:
-        return "free device memory, or use smaller buffers";
-    case HIP_ERROR_INSUFFICIENT_DRIVER:
-        return "install an amdgpu driver of the ROCm release, or an older ROCm";
-    case HIP_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-        return "use fewer or smaller groups: all of them must fit on the device at once";
-    case HIP_ERROR_ASSERT:
-        return "an assert in the kernel failed; its line is on the standard output";
-    case HIP_ERROR_ILLEGAL_ADDRESS:
-    case HIP_ERROR_LAUNCH_FAILURE:
-        return "the kernel read or wrote outside its buffers, perhaps";
-    default:
-        return NULL;
-    }
-}
+#define R(result, name, status, fix) {result, KILN_E_##status, fix},
+static const kn_gpu_result results[] = {
+#include "apis/hip/backend/status.def"
+};
+#undef R
 
 kiln_status kn_hip_fail(const kn_hip *hip, int result, const char *what, kiln_diag *diag)
 {
@@ -85,33 +30,11 @@ kiln_status kn_hip_fail(const kn_hip *hip, int result, const char *what, kiln_di
     const char *text = hip->driver.hipGetErrorString(result);
     text = text != NULL ? text : "no description";
     const bool repeats = name != NULL && strcmp(name, text) == 0;
-    kiln_status status = kiln_diag_set(diag, status_of(result), advice_for(result), what,
-                                       "%s (%d)%s%s", name != NULL ? name : "unknown hipError_t",
-                                       result, repeats ? "" : ": ", repeats ? "" : text);
-    kiln_diag_set_vendor_code(diag, result);
-    return status;
+    return kn_gpu_fail(results, sizeof(results) / sizeof(results[0]), result, what,
+                       name != NULL ? name : "unknown hipError_t", repeats ? "" : text, diag);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
-
-static void answer_probe(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
-                         const char *why)
-{
-    report->outcome = outcome;
-    kn_text_put(report->why, sizeof(report->why), why);
-    kn_text_put(report->fix, sizeof(report->fix), fix);
-}
-
-static bool no_permission(void)
-{
-    kn_file *file = NULL;
-    kiln_diag diag = KILN_DIAG_INIT;
-    bool denied = kn_file_open("/dev/kfd", false, &file, &diag) == KILN_E_IO &&
-                  diag.vendor_code == 13; /* EACCES */
-    kn_file_close(file);
-    kiln_diag_clear(&diag);
-    return denied;
-}
 
 static void report_failure(const kn_hip *hip, int result, const char *what,
                            kiln_probe_report *report)
@@ -120,20 +43,21 @@ static void report_failure(const kn_hip *hip, int result, const char *what,
     char why[256];
     (void)kn_hip_fail(hip, result, what, &diag);
     kn_text_putf(why, sizeof(why), "no AMD GPU: %.200s", diag.why);
-    if (no_permission()) {
-        answer_probe(report, KILN_PROBE_NO_PERMISSION,
-                     "add the user to the groups that own /dev/kfd and /dev/dri/renderD* (often "
-                     "'render' and 'video')",
-                     "/dev/kfd cannot be opened: permission denied");
+    if (kn_gpu_no_permission("/dev/kfd")) {
+        kn_gpu_probe_answer(
+            report, KILN_PROBE_NO_PERMISSION,
+            "add the user to the groups that own /dev/kfd and /dev/dri/renderD* (often "
+            "'render' and 'video')",
+            "/dev/kfd cannot be opened: permission denied");
     } else if (result == HIP_ERROR_NO_DEVICE || result == HIP_ERROR_INVALID_DEVICE) {
-        answer_probe(report, KILN_PROBE_NO_DEVICE,
-                     "check that an AMD GPU is present and visible (rocminfo, /dev/kfd, "
-                     "HIP_VISIBLE_DEVICES)",
-                     why);
+        kn_gpu_probe_answer(report, KILN_PROBE_NO_DEVICE,
+                            "check that an AMD GPU is present and visible (rocminfo, /dev/kfd, "
+                            "HIP_VISIBLE_DEVICES)",
+                            why);
     } else {
-        answer_probe(report, KILN_PROBE_FAILED,
-                     diag.fix[0] != '\0' ? diag.fix : "run rocminfo; reload the driver or reboot",
-                     diag.why);
+        kn_gpu_probe_answer(
+            report, KILN_PROBE_FAILED,
+            diag.fix[0] != '\0' ? diag.fix : "run rocminfo; reload the driver or reboot", diag.why);
     }
     kiln_diag_clear(&diag);
 }
@@ -160,8 +84,9 @@ static void list_devices(kn_hip *hip, kiln_probe_report *report)
         }
     }
     if (hip->device_count == 0) {
-        answer_probe(report, KILN_PROBE_FAILED, "run rocminfo; install a ROCm of 5.2 or later",
-                     "no device says which processor it has");
+        kn_gpu_probe_answer(report, KILN_PROBE_FAILED,
+                            "run rocminfo; install a ROCm of 5.2 or later",
+                            "no device says which processor it has");
         return;
     }
     report->device_count = hip->device_count;
@@ -183,19 +108,20 @@ void kn_hip_runtime_open(kn_hip *hip, kiln_probe_report *report)
     kiln_probe_outcome outcome = KILN_PROBE_FAILED;
     kiln_diag diag = KILN_DIAG_INIT;
     if (hip->runtime[0] == '\0') {
-        answer_probe(report, KILN_PROBE_LIBRARY_MISSING, "install the HIP runtime of that release",
-                     kn_hip_names.no_runtime);
+        kn_gpu_probe_answer(report, KILN_PROBE_LIBRARY_MISSING,
+                            "install the HIP runtime of that release", kn_hip_names.no_runtime);
         return;
     }
     if (kn_dylib_open(names, &hip->runtime_lib, &outcome, &diag) != KILN_OK) {
-        answer_probe(report, outcome, "install the HIP runtime again", diag.why);
+        kn_gpu_probe_answer(report, outcome, "install the HIP runtime again", diag.why);
         goto cleanup;
     }
     kn_text_put(report->library, sizeof(report->library), kn_dylib_path(hip->runtime_lib));
     if (kn_dylib_bind(hip->runtime_lib, driver_symbols,
                       sizeof(driver_symbols) / sizeof(driver_symbols[0]), 0, &hip->driver,
                       &diag) != KILN_OK) {
-        answer_probe(report, KILN_PROBE_SYMBOL_MISSING, "install ROCm 5.2 or later", diag.why);
+        kn_gpu_probe_answer(report, KILN_PROBE_SYMBOL_MISSING, "install ROCm 5.2 or later",
+                            diag.why);
         goto cleanup;
     }
     (void)hip->driver.hipRuntimeGetVersion(&hip->version);
@@ -246,38 +172,20 @@ bool kn_hip_device_arch(const kn_hip *hip, int ordinal, char out_arch[KN_HIP_TAR
     return false;
 }
 
-static uint32_t device_attribute(const kn_hip *hip, int ordinal, int which)
-{
-    int value = 0;
-    /* None of those that are asked for is negative. */
-    return hip->driver.hipDeviceGetAttribute(&value, which, ordinal) == HIP_SUCCESS && value > 0
-               ? (uint32_t)value
-               : 0;
-}
-
-static void fill_limits(const kn_hip *hip, int ordinal, kiln_device_info *info)
-{
-    size_t memory = 0;
-    info->compute_units = device_attribute(hip, ordinal, HIP_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    info->max_group_size = device_attribute(hip, ordinal, HIP_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    for (int i = 0; i < 3; i++) {
-        info->max_group_dim[i] = device_attribute(hip, ordinal, HIP_ATTRIBUTE_MAX_BLOCK_DIM_X + i);
-    }
-    info->subgroup_size = device_attribute(hip, ordinal, HIP_ATTRIBUTE_WARP_SIZE);
-    info->local_bytes = device_attribute(hip, ordinal, HIP_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-    info->address_bits = 64;
-    if (hip->driver.hipDeviceTotalMem(&memory, ordinal) == HIP_SUCCESS) {
-        info->memory_bytes = memory;
-        info->max_buffer_bytes = memory;
-    }
-}
-
 kiln_status kn_hip_check_index(const kn_hip *hip, uint32_t index, kiln_diag *diag)
 {
     return index < hip->device_count
                ? KILN_OK
                : kiln_diag_set(diag, KILN_E_INVALID, NULL, "hip", "there is no device %u", index);
 }
+
+/* hipDeviceAttribute_t */
+static const kn_gpu_limits limits = {.compute_units = 63,
+                                     .max_group_size = 56,
+                                     .max_group_dim = {26, 27, 28},
+                                     .subgroup_size = 87,
+                                     .local_bytes = 74,
+                                     .integrated = 16};
 
 kiln_status kn_hip_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                                kiln_diag *diag)
@@ -289,11 +197,10 @@ kiln_status kn_hip_device_info(void *instance, uint32_t index, kiln_device_info 
     }
     const int ordinal = hip->devices[index].ordinal;
     kiln_device_info info = {.struct_size = sizeof(info), .index = index};
-    const int result = hip->driver.hipDeviceGetName(info.name, (int)sizeof(info.name), ordinal);
+    const int result = kn_gpu_describe(&hip->driver.gpu, ordinal, &limits, &info);
     if (result != HIP_SUCCESS) {
         return kn_hip_fail(hip, result, "hipDeviceGetName", diag);
     }
-    info.name[sizeof(info.name) - 1] = '\0';
     kn_text_put(info.backend, sizeof(info.backend), "hip");
     kn_text_put(info.vendor, sizeof(info.vendor), "AMD");
     kn_text_put(info.platform, sizeof(info.platform), "AMD HIP");
@@ -305,10 +212,6 @@ kiln_status kn_hip_device_info(void *instance, uint32_t index, kiln_device_info 
         hip->driver.hipDeviceGetUuid(&uuid, ordinal) == HIP_SUCCESS) {
         kn_hex_encode(uuid.bytes, sizeof(uuid.bytes), info.uuid);
     }
-    info.device_class = device_attribute(hip, ordinal, HIP_ATTRIBUTE_INTEGRATED) != 0
-                            ? KILN_DEVICE_INTEGRATED
-                            : KILN_DEVICE_DISCRETE;
-    fill_limits(hip, ordinal, &info);
     info.fp16 = true;
     info.fp64 = true;
     info.timestamps = true;
