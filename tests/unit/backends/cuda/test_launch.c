@@ -6,42 +6,16 @@ static const char text[] = "extern \"C\" __global__ void one(int *x)\n"
                            "    x[(blockIdx.x * blockDim.x + threadIdx.x) % 64] = 1;\n"
                            "}\n";
 
-typedef struct run {
-    world w;
-    kiln_program *program;
-    kiln_buffer *buffer;
-    kiln_arg arg;
-    kiln_launch launch;
-} run;
+typedef world_run run;
 
 static void start(run *r, const char *dir)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    char *root = kt_path(dir, "cache");
-    world_open(&r->w, root);
-    kiln_source source = world_source(text, NULL, 0);
-    r->program = world_build(&r->w, &source);
-    ok(kiln_buffer_create(r->w.device, 64 * sizeof(int), &r->buffer, &diag), &diag);
-    r->arg = (kiln_arg){.kind = KILN_ARG_BUFFER, .buffer = r->buffer};
-    r->launch = (kiln_launch){.struct_size = sizeof(r->launch),
-                              .dims = 1,
-                              .global = {64},
-                              .local = {8},
-                              .args = &r->arg,
-                              .arg_count = 1};
-    free(root);
-}
-
-static void end(run *r)
-{
-    kiln_program_release(r->program);
-    kiln_buffer_destroy(r->buffer);
-    world_close(&r->w);
+    const kiln_source source = world_source(text, NULL, 0);
+    world_start(r, dir, &source);
 }
 
 static void cooperation_and_clusters_reach_the_driver(void **state)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
     int values[64];
     char *log = kt_path((const char *)*state, "driver.log");
     run r;
@@ -49,15 +23,15 @@ static void cooperation_and_clusters_reach_the_driver(void **state)
     start(&r, (const char *)*state);
     r.launch.cooperative = true;
     r.launch.cluster[0] = 2;
-    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
-    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
+    world_launch(&r, "one");
+    world_read(&r, values);
     assert_int_equal(values[63], 1);
     char *told = kt_file_read(log, NULL);
     assert_non_null(told);
     assert_non_null(strstr(told, "cooperative 1\n"));
     assert_non_null(strstr(told, "cluster 2 1 1\n"));
     free(told);
-    end(&r);
+    world_end(&r);
     (void)unsetenv("FAKECUDA_LOG");
     free(log);
 }
@@ -66,21 +40,18 @@ static void cooperation_and_clusters_reach_the_driver(void **state)
 static void dynamic_shared_memory_is_asked_for_beside_static(void **state)
 {
     static const char fixed[] = "40960";
-    kiln_diag diag = KILN_DIAG_INIT;
     run r;
     assert_int_equal(setenv("FAKECUDA_STATIC_SHARED", fixed, 1), 0);
     start(&r, (const char *)*state);
     for (uint32_t bytes = 4096; bytes <= 65536; bytes *= 2) {
         r.launch.shared_bytes = bytes;
-        ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+        world_launch(&r, "one");
     }
     r.launch.shared_bytes = 16384; /* less than was asked for: still allowed */
-    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    world_launch(&r, "one");
     r.launch.shared_bytes = 227 << 10;
-    assert_int_equal(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag),
-                     KILN_E_INVALID);
-    kiln_diag_clear(&diag);
-    end(&r);
+    world_refuse(&r, "one", KILN_E_INVALID, "");
+    world_end(&r);
     (void)unsetenv("FAKECUDA_STATIC_SHARED");
 }
 
@@ -109,13 +80,12 @@ static void a_binary_that_was_cut_off_is_refused(void **state)
         assert_non_null(strstr(diag.why, "truncated"));
     }
     kiln_diag_clear(&diag);
-    end(&r);
+    world_end(&r);
 }
 
 /* The backend keeps no copy of a cached binary: the program holds what the cache has let go. */
 static void a_cached_binary_stays_while_its_program_does(void **state)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
     int values[64];
     run r;
     start(&r, (const char *)*state);
@@ -125,10 +95,10 @@ static void a_cached_binary_stays_while_its_program_does(void **state)
     r.program = world_build(&r.w, &source);
     assert_int_equal(kiln_program_info(r.program)->origin, KILN_ORIGIN_DISK);
     kiln_cache_trim(r.w.cache, 0);
-    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
-    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
+    world_launch(&r, "one");
+    world_read(&r, values);
     assert_int_equal(values[63], 1);
-    end(&r);
+    world_end(&r);
 }
 
 /* A grid has 65,535 blocks along y and z, and no more. */
@@ -136,19 +106,10 @@ static void a_long_second_dimension_is_launched(void **state)
 {
     static const uint64_t shapes[][3] = {{1, 131072, 1},  {1, 1, 131072}, {2, 2, 131072},
                                          {512, 65536, 1}, {3, 5, 7},      {1024, 4, 1}};
-    kiln_diag diag = KILN_DIAG_INIT;
-    int values[64];
     run r;
     start(&r, (const char *)*state);
-    r.launch.dims = 3;
-    r.launch.local[0] = 0;
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        memcpy(r.launch.global, shapes[i], sizeof(shapes[i]));
-        ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
-    }
-    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
-    assert_int_equal(values[0], 1);
-    end(&r);
+    world_launch_grids(&r, shapes, sizeof(shapes) / sizeof(shapes[0]));
+    world_end(&r);
 }
 
 /* What a kernel did comes out at the next wait; from then on the context is lost, whichever of its
@@ -169,7 +130,7 @@ static void a_kernels_fault_loses_the_device(void **state)
     assert_int_equal(kiln_queue_finish(r.w.queue, &diag), KILN_E_INVALID);
     (void)unsetenv("FAKECUDA_SYNCHRONIZE");
     kiln_diag_clear(&diag);
-    end(&r);
+    world_end(&r);
 }
 
 /* A caller built against a struct that has more to say. */
@@ -191,10 +152,9 @@ static void a_launch_of_a_newer_program_is_taken_while_it_asks_for_nothing_new(v
                      KILN_E_INVALID);
     assert_non_null(strstr(diag.why, "newer than this library"));
     r.launch.struct_size = sizeof(uint32_t);
-    assert_int_equal(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag),
-                     KILN_E_INVALID);
+    world_refuse(&r, "one", KILN_E_INVALID, "");
     kiln_diag_clear(&diag);
-    end(&r);
+    world_end(&r);
 }
 
 static void other_backends_refuse(void **state)
@@ -246,22 +206,14 @@ static void other_backends_refuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cooperation_and_clusters_reach_the_driver, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(dynamic_shared_memory_is_asked_for_beside_static,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_cached_binary_stays_while_its_program_does,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_binary_that_was_cut_off_is_refused, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_long_second_dimension_is_launched, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_kernels_fault_loses_the_device, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(
-            a_launch_of_a_newer_program_is_taken_while_it_asks_for_nothing_new, kt_tmpdir_setup,
-            kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(other_backends_refuse, kt_tmpdir_setup, kt_tmpdir_teardown),
+        WORLD_TEST(cooperation_and_clusters_reach_the_driver),
+        WORLD_TEST(dynamic_shared_memory_is_asked_for_beside_static),
+        WORLD_TEST(a_cached_binary_stays_while_its_program_does),
+        WORLD_TEST(a_binary_that_was_cut_off_is_refused),
+        WORLD_TEST(a_long_second_dimension_is_launched),
+        WORLD_TEST(a_kernels_fault_loses_the_device),
+        WORLD_TEST(a_launch_of_a_newer_program_is_taken_while_it_asks_for_nothing_new),
+        WORLD_TEST(other_backends_refuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,10 +145,8 @@ static void streams_are_ordered_by_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(memory_of_a_neighbour_is_taken, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(streams_are_ordered_by_events, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        WORLD_TEST(memory_of_a_neighbour_is_taken),
+        WORLD_TEST(streams_are_ordered_by_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,31 +16,19 @@ static const char mma_text[] = "#include <cuda_fp16.h>\n"
 static const char sort_text[] = "#include <cub/block/block_radix_sort.cuh>\n"
                                 "extern \"C\" __global__ void NAME(int *x) { x[0] = 1; }\n";
 
-static kiln_runtime *runtime;
-static kiln_cache *cache;
+static world own;
 
 static void open_on(const char *root)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_cache_options cache_options;
-    kiln_runtime_options options;
-    ok(kiln_cache_options_init(&cache_options, &diag), &diag);
-    cache_options.root = root;
-    ok(kiln_cache_create(&cache_options, &cache, &diag), &diag);
-    ok(kiln_runtime_options_init(&options, &diag), &diag);
-    options.cache = cache;
-    options.backend = "cuda";
-    options.strict = true;
-    options.compile_only = true;
-    if (kiln_runtime_create(&options, &runtime, &diag) != KILN_OK) {
-        kn_test_skip("cuda", diag.why);
+    if (world_try(&own, root, true, &diag) != KILN_OK) {
+        kn_test_skip(WORLD_BACKEND, diag.why);
     }
 }
 
 static void close_all(void)
 {
-    kiln_runtime_destroy(runtime);
-    kiln_cache_destroy(cache);
+    world_close(&own);
 }
 
 static kiln_origin compile(const char *text, const char *name, const char *target)
@@ -52,7 +40,7 @@ static kiln_origin compile(const char *text, const char *name, const char *targe
     kiln_origin origin = KILN_ORIGIN_NONE;
     source.defines = &define;
     source.define_count = 1;
-    ok(kiln_compile(runtime, target, &source, &blob, &origin, &diag), &diag);
+    ok(kiln_compile(own.runtime, target, &source, &blob, &origin, &diag), &diag);
     assert_true(kiln_blob_size(blob) > 0);
     kiln_blob_release(blob);
     return origin;
@@ -67,7 +55,7 @@ static void heavy_headers_are_followed_and_hit(void **state)
         open_on(root);
         assert_int_equal(compile(mma_text, "a", "cuda:sm_90"), expected);
         assert_int_equal(compile(sort_text, "a", "cuda:sm_90"), expected);
-        kt_counters_own(cache, &stats);
+        kt_counters_own(own.cache, &stats);
         assert_int_equal(stats.bypassed, 0);
         close_all();
     }
@@ -112,7 +100,7 @@ static kiln_blob *compile_with(const char *const *options, size_t count)
     kiln_source source = world_source(text, NULL, 0);
     source.options = options;
     source.option_count = count;
-    ok(kiln_compile(runtime, "cuda:sm_90", &source, &blob, NULL, &diag), &diag);
+    ok(kiln_compile(own.runtime, "cuda:sm_90", &source, &blob, NULL, &diag), &diag);
     return blob;
 }
 
@@ -132,7 +120,7 @@ static void parameters_are_counted(void **state)
         kiln_diag diag = KILN_DIAG_INIT;
         kiln_blob *blob = NULL;
         const kiln_source source = world_source(text, NULL, 0);
-        ok(kiln_compile(runtime, targets[i], &source, &blob, NULL, &diag), &diag);
+        ok(kiln_compile(own.runtime, targets[i], &source, &blob, NULL, &diag), &diag);
         const void *data = kiln_blob_data(blob);
         const size_t size = kiln_blob_size(blob);
         assert_int_equal(kn_cubin_param_count(data, size, "none"), 0);
@@ -207,12 +195,12 @@ static void K1_the_current_dir_is_not_searched(void **state)
     free(beside);
     assert_int_equal(chdir((const char *)*state), 0);
     open_on(root);
-    assert_int_equal(kiln_compile(runtime, "cuda:sm_90", &source, &blob, NULL, &diag),
+    assert_int_equal(kiln_compile(own.runtime, "cuda:sm_90", &source, &blob, NULL, &diag),
                      KILN_E_COMPILE);
     const char *const dirs[] = {"."};
     source.include_dirs = dirs;
     source.include_dir_count = 1;
-    ok(kiln_compile(runtime, "cuda:sm_90", &source, &blob, NULL, &diag), &diag);
+    ok(kiln_compile(own.runtime, "cuda:sm_90", &source, &blob, NULL, &diag), &diag);
     kiln_blob_release(blob);
     kiln_diag_clear(&diag);
     close_all();
@@ -248,23 +236,21 @@ static kiln_origin compile_in(const char *dir, const char *text, const char *nam
     source.option_count = count;
     source.include_dirs = dirs;
     source.include_dir_count = 2;
-    ok(kiln_compile(runtime, "cuda:sm_90", &source, out_blob, &origin, &diag), &diag);
+    ok(kiln_compile(own.runtime, "cuda:sm_90", &source, out_blob, &origin, &diag), &diag);
     free(a);
     free(b);
     return origin;
 }
 
-static bool blob_holds(const kiln_blob *blob, const char *text)
+/* The same; whether it is found or compiled, and holds a text. */
+static void expect_in(const char *dir, const char *text, const char *name,
+                      const char *const *options, size_t count, bool compiled, const char *held)
 {
-    const char *data = (const char *)kiln_blob_data(blob);
-    const size_t size = kiln_blob_size(blob);
-    const size_t length = strlen(text);
-    for (size_t i = 0; i + length <= size; i++) {
-        if (memcmp(data + i, text, length) == 0) {
-            return true;
-        }
-    }
-    return false;
+    kiln_blob *blob = NULL;
+    const kiln_origin origin = compile_in(dir, text, name, options, count, &blob);
+    assert_int_equal(origin == KILN_ORIGIN_COMPILED, compiled);
+    assert_true(held == NULL || world_blob_holds(blob, held));
+    kiln_blob_release(blob);
 }
 
 /* The header next to the includer is not the one that is read then. */
@@ -275,7 +261,6 @@ static void K1_no_source_include_finds_no_header_beside(void **state)
     static const char *const options[] = {"--no-source-include", "-no-source-include"};
     char *root = kt_path((const char *)*state, "beside");
     for (size_t i = 0; i < 2; i++) {
-        kiln_blob *blob = NULL;
         char *dir = kt_path((const char *)*state, i == 0 ? "long" : "short");
         assert_int_equal(mkdir(dir, 0700), 0);
         write_header(dir, "A/a.h", "#include \"sub/b.h\"\n");
@@ -283,20 +268,12 @@ static void K1_no_source_include_finds_no_header_beside(void **state)
         write_header(dir, "A/sub/c.h", "#define VALUE 111\n");
         write_header(dir, "B/c.h", "#define VALUE 222\n");
         open_on(root);
-        assert_int_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
-                         KILN_ORIGIN_COMPILED);
-        kiln_blob_release(blob);
-        assert_int_not_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
-                             KILN_ORIGIN_COMPILED);
-        kiln_blob_release(blob);
+        expect_in(dir, text, "k.cu", options + i, 1, true, NULL);
+        expect_in(dir, text, "k.cu", options + i, 1, false, NULL);
         write_header(dir, "A/sub/c.h", "#define VALUE 112\n"); /* nobody reads it */
-        assert_int_not_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
-                             KILN_ORIGIN_COMPILED);
-        kiln_blob_release(blob);
+        expect_in(dir, text, "k.cu", options + i, 1, false, NULL);
         write_header(dir, "B/c.h", "#define VALUE 333\n");
-        assert_int_equal(compile_in(dir, text, "k.cu", options + i, 1, &blob),
-                         KILN_ORIGIN_COMPILED);
-        kiln_blob_release(blob);
+        expect_in(dir, text, "k.cu", options + i, 1, true, NULL);
         close_all();
         free(dir);
     }
@@ -318,35 +295,22 @@ static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
     /* No text can see a name: any name will do, and any directory. */
     assert_int_equal(compile_in((const char *)*state, plain, "f.cu", NULL, 0, &blob),
                      KILN_ORIGIN_COMPILED);
-    assert_false(blob_holds(blob, (const char *)*state));
+    assert_false(world_blob_holds(blob, (const char *)*state));
     kiln_blob_release(blob);
-    assert_int_not_equal(compile_in((const char *)*state, plain, "g.cu", NULL, 0, &blob),
-                         KILN_ORIGIN_COMPILED);
-    kiln_blob_release(blob);
+    expect_in((const char *)*state, plain, "g.cu", NULL, 0, false, NULL);
     char *moved = kt_path((const char *)*state, "moved");
     assert_int_equal(mkdir(moved, 0700), 0);
     write_header(moved, "A/a.h", "#define VALUE 1\n");
-    assert_int_not_equal(compile_in(moved, plain, "g.cu", NULL, 0, &blob), KILN_ORIGIN_COMPILED);
-    kiln_blob_release(blob);
+    expect_in(moved, plain, "g.cu", NULL, 0, false, NULL);
     /* One that can sees its own. */
     for (int i = 0; i < 2; i++) {
         const char *const *options = i == 0 ? NULL : lines;
         const char *text = i == 0 ? asserting : plain;
         const size_t count = i == 0 ? 0 : 1;
-        assert_int_equal(compile_in((const char *)*state, text, "f.cu", options, count, &blob),
-                         KILN_ORIGIN_COMPILED);
-        assert_true(blob_holds(blob, "f.cu"));
-        kiln_blob_release(blob);
-        assert_int_equal(compile_in((const char *)*state, text, "g.cu", options, count, &blob),
-                         KILN_ORIGIN_COMPILED);
-        assert_true(blob_holds(blob, "g.cu"));
-        kiln_blob_release(blob);
-        assert_int_equal(compile_in(moved, text, "g.cu", options, count, &blob),
-                         KILN_ORIGIN_COMPILED);
-        kiln_blob_release(blob);
-        assert_int_not_equal(compile_in(moved, text, "g.cu", options, count, &blob),
-                             KILN_ORIGIN_COMPILED);
-        kiln_blob_release(blob);
+        expect_in((const char *)*state, text, "f.cu", options, count, true, "f.cu");
+        expect_in((const char *)*state, text, "g.cu", options, count, true, "g.cu");
+        expect_in(moved, text, "g.cu", options, count, true, NULL);
+        expect_in(moved, text, "g.cu", options, count, false, NULL);
     }
     close_all();
     free(moved);
@@ -411,9 +375,9 @@ static void K1_odd_names_of_dirs_are_kept(void **state)
         char value[64];
         (void)snprintf(value, sizeof(value), "#define VALUE %zu\n", 100 + i);
         write_header((const char *)*state, name, value);
-        ok(kiln_compile(runtime, "cuda:compute_90", &source, &blob, &origin, &diag), &diag);
+        ok(kiln_compile(own.runtime, "cuda:compute_90", &source, &blob, &origin, &diag), &diag);
         (void)snprintf(value, sizeof(value), "%zu;", 100 + i);
-        assert_true(blob_holds(blob, value));
+        assert_true(world_blob_holds(blob, value));
         assert_int_equal(origin, KILN_ORIGIN_COMPILED);
         kiln_blob_release(blob);
     }
@@ -462,19 +426,19 @@ static void a_precompiled_header_changes_no_byte(void **state)
     source.defines = &define;
     source.define_count = 1;
     open_on(root);
-    ok(kiln_compile(runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
+    ok(kiln_compile(own.runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
     kiln_blob_release(with);
     if (!header_made(dir)) {
         print_message("no precompiled header could be made here\n");
     }
     source.text = second;
     source.length = strlen(second);
-    ok(kiln_compile(runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
+    ok(kiln_compile(own.runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
     close_all();
     char *plain = kt_path((const char *)*state, "plain");
     assert_int_equal(setenv("KILN_CUDA_PCH", "0", 1), 0);
     open_on(plain);
-    ok(kiln_compile(runtime, "cuda:sm_90", &source, &without, NULL, &diag), &diag);
+    ok(kiln_compile(own.runtime, "cuda:sm_90", &source, &without, NULL, &diag), &diag);
     close_all();
     (void)unsetenv("KILN_CUDA_PCH");
     assert_int_equal(kiln_blob_size(with), kiln_blob_size(without));
@@ -494,17 +458,18 @@ static void nothing_is_stored_after_restrict(void **state)
     char *root = kt_path((const char *)*state, "restrict");
     kt_counters stats;
     open_on(root);
-    kiln_source own = world_source(text, NULL, 0);
-    own.options = options;
-    own.option_count = 1;
+    kiln_source first = world_source(text, NULL, 0);
+    first.options = options;
+    first.option_count = 1;
     const kiln_source next = world_source(text, NULL, 0);
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
     for (int i = 0; i < 2; i++) {
-        ok(kiln_compile(runtime, "cuda:sm_90", i == 0 ? &own : &next, &blob, NULL, &diag), &diag);
+        ok(kiln_compile(own.runtime, "cuda:sm_90", i == 0 ? &first : &next, &blob, NULL, &diag),
+           &diag);
         kiln_blob_release(blob);
     }
-    kt_counters_own(cache, &stats);
+    kt_counters_own(own.cache, &stats);
     assert_int_equal(stats.puts, 1);
     assert_int_equal(stats.bypassed, 1);
     close_all();

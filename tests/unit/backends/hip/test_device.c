@@ -59,57 +59,32 @@ static int current_device(void)
     return device;
 }
 
-typedef struct run {
-    world w;
-    kiln_program *program;
-    kiln_buffer *buffer;
-    kiln_arg args[3];
-    kiln_launch launch;
-} run;
+typedef world_run run;
 
 static const int seven = 7;
 static const double half = 0.5;
 
+static kiln_source make_source(void)
+{
+    kiln_source source = world_source(text, NULL, 0);
+    source.language = KILN_LANG_HIP;
+    return source;
+}
+
 /* The tests have one cache: what the first has compiled, the others load. */
 static void start(run *r, const char *dir)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    char *root = kt_path(dir, "cache");
-    world_open(&r->w, root);
+    const kiln_source source = make_source();
     open_neighbour();
-    kiln_source source = world_source(text, NULL, 0);
-    source.language = KILN_LANG_HIP;
-    r->program = world_build(&r->w, &source);
-    ok(kiln_buffer_create(r->w.device, 64 * sizeof(int), &r->buffer, &diag), &diag);
-    r->args[0] = (kiln_arg){.kind = KILN_ARG_BUFFER, .buffer = r->buffer};
+    world_start(r, dir, &source);
     r->args[1] = (kiln_arg){.kind = KILN_ARG_VALUE, .value = &seven, .size = sizeof(seven)};
     r->args[2] = (kiln_arg){.kind = KILN_ARG_VALUE, .value = &half, .size = sizeof(half)};
-    r->launch = (kiln_launch){.struct_size = sizeof(r->launch),
-                              .dims = 1,
-                              .global = {64},
-                              .local = {8},
-                              .args = r->args,
-                              .arg_count = 1};
-    free(root);
 }
 
 static void end(run *r)
 {
-    kiln_program_release(r->program);
-    kiln_buffer_destroy(r->buffer);
-    world_close(&r->w);
+    world_end(r);
     (void)dlclose(neighbour.library);
-}
-
-static void refuse(run *r, const char *entry, kiln_status expected, const char *words)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    assert_int_equal(kiln_queue_launch(r->w.queue, r->program, entry, &r->launch, NULL, &diag),
-                     expected);
-    if (strstr(diag.why, words) == NULL) {
-        fail_msg("'%s' is not in: %s", words, diag.why);
-    }
-    kiln_diag_clear(&diag);
 }
 
 /* hipModuleLaunchKernel reads as many pointers as the kernel has parameters, and so many bytes at
@@ -124,17 +99,17 @@ static void arguments_are_compared_with_the_code_object(void **state)
     ok(kiln_queue_fill(r.w.queue, r.buffer, 0, &zero, sizeof(zero), sizeof(values), &diag), &diag);
     r.launch.arg_count = 3;
     r.launch.global[0] = 8;
-    ok(kiln_queue_launch(r.w.queue, r.program, "add", &r.launch, NULL, &diag), &diag);
-    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
+    world_launch(&r, "add");
+    world_read(&r, values);
     assert_int_equal(values[7], 7);
     assert_int_equal(values[8], 0);
-    refuse(&r, "one", KILN_E_INVALID, "takes 1 arguments, 3 were given");
+    world_refuse(&r, "one", KILN_E_INVALID, "takes 1 arguments, 3 were given");
     r.launch.arg_count = 2;
-    refuse(&r, "add", KILN_E_INVALID, "takes 3 arguments, 2 were given");
+    world_refuse(&r, "add", KILN_E_INVALID, "takes 3 arguments, 2 were given");
     r.launch.arg_count = 3;
     r.args[2].size = sizeof(float);
-    refuse(&r, "add", KILN_E_INVALID, "argument 2 has 4 bytes, the kernel takes 8");
-    refuse(&r, "subtract", KILN_E_INVALID, "has no \"subtract\"");
+    world_refuse(&r, "add", KILN_E_INVALID, "argument 2 has 4 bytes, the kernel takes 8");
+    world_refuse(&r, "subtract", KILN_E_INVALID, "has no \"subtract\"");
     end(&r);
 }
 
@@ -142,28 +117,19 @@ static void arguments_are_compared_with_the_code_object(void **state)
 static void shapes_are_HIPs(void **state)
 {
     static const uint64_t good[][3] = {{1, 131072, 1}, {1, 1, 131072}, {3, 5, 7}, {1024, 4, 1}};
-    kiln_diag diag = KILN_DIAG_INIT;
-    int values[64];
     run r;
     start(&r, (const char *)*state);
-    r.launch.dims = 3;
-    r.launch.local[0] = 0;
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        memcpy(r.launch.global, good[i], sizeof(good[i]));
-        ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
-    }
-    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
-    assert_int_equal(values[0], 1);
+    world_launch_grids(&r, good, sizeof(good) / sizeof(good[0]));
     r.launch.dims = 1;
     r.launch.local[0] = 256;
     r.launch.global[0] = UINT64_C(1) << 32;
-    refuse(&r, "one", KILN_E_INVALID, "cannot be launched");
+    world_refuse(&r, "one", KILN_E_INVALID, "cannot be launched");
     r.launch.local[0] = r.launch.global[0] = 2048;
-    refuse(&r, "one", KILN_E_INVALID, "local size exceeds");
+    world_refuse(&r, "one", KILN_E_INVALID, "local size exceeds");
     r.launch.local[0] = 8;
     r.launch.global[0] = 64;
     r.launch.offset[0] = 8;
-    refuse(&r, "one", KILN_E_UNSUPPORTED, "HIP has no global offset");
+    world_refuse(&r, "one", KILN_E_UNSUPPORTED, "HIP has no global offset");
     end(&r);
 }
 
@@ -201,9 +167,9 @@ static void the_threads_device_is_what_it_was(void **state)
     start(&r, (const char *)*state);
     for (int device = 1; device >= 0; device--) {
         assert_int_equal(neighbour.hipSetDevice(device), 0);
-        ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+        world_launch(&r, "one");
         assert_int_equal(current_device(), device);
-        refuse(&r, "subtract", KILN_E_INVALID, "has no \"subtract\"");
+        world_refuse(&r, "subtract", KILN_E_INVALID, "has no \"subtract\"");
         assert_int_equal(current_device(), device);
         ok(kiln_queue_finish(r.w.queue, &diag), &diag);
         assert_int_equal(current_device(), device);
@@ -269,24 +235,23 @@ static void a_kernels_fault_loses_the_device(void **state)
 /* Only later releases have the call; the one of 5.2's shape says so. */
 static void cooperative_launches_are_HIPs_or_refused(void **state)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
     char *log = kt_path((const char *)*state, "hip.log");
     run r;
     assert_int_equal(setenv("FAKEHIP_LOG", log, 1), 0);
     start(&r, (const char *)*state);
     r.launch.cooperative = true;
     if (dlsym(neighbour.library, "hipModuleLaunchCooperativeKernel") != NULL) {
-        ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+        world_launch(&r, "one");
         char *said = kt_file_read(log, NULL);
         assert_non_null(said);
         assert_non_null(strstr(said, "cooperative\n"));
         free(said);
     } else {
-        refuse(&r, "one", KILN_E_UNSUPPORTED, "no cooperative launches");
+        world_refuse(&r, "one", KILN_E_UNSUPPORTED, "no cooperative launches");
     }
     r.launch.cooperative = false;
     r.launch.cluster[0] = 2;
-    refuse(&r, "one", KILN_E_UNSUPPORTED, "cluster");
+    world_refuse(&r, "one", KILN_E_UNSUPPORTED, "cluster");
     (void)unsetenv("FAKEHIP_LOG");
     free(log);
     end(&r);
@@ -303,8 +268,7 @@ static void a_refused_code_object_is_made_again(void **state)
     assert_int_equal(setenv("FAKECUDA_REFUSE", "1", 1), 0);
     char *root = kt_path((const char *)*state, "cache");
     world_open(&r.w, root);
-    kiln_source source = world_source(text, NULL, 0);
-    source.language = KILN_LANG_HIP;
+    const kiln_source source = make_source();
     ok(kiln_program_build(r.w.device, &source, 1, NULL, &program, &diag), &diag);
     assert_int_equal(kiln_program_info(program)->compiles, 1);
     kiln_program_release(program);
@@ -323,8 +287,7 @@ static void a_named_target_is_the_devices(void **state)
     run r;
     char *root = kt_path((const char *)*state, "named");
     world_open(&r.w, root);
-    kiln_source source = world_source(text, NULL, 0);
-    source.language = KILN_LANG_HIP;
+    const kiln_source source = make_source();
     assert_string_equal(kiln_device_properties(r.w.device)->target,
                         "hip-gfx90a-sramecc_on-xnack_off");
     ok(kiln_compile(r.w.runtime, "hip:gfx90a:xnack-:sramecc+", &source, &blob, &origin, &diag),

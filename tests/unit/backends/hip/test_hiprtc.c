@@ -1,57 +1,31 @@
 /* The real hipRTC, without a GPU: skipped where it is not installed (Debian: libamdhip64-5). */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <kiln/kiln.h>
 
 #include "apis/hip/backend/code_object.h"
 #include "apis/hip/backend/instance.h"
-#include "support/cmocka.h"
 #include "support/counters.h"
 #include "support/skip.h"
-#include "support/tmpdir.h"
+
+#define WORLD_BACKEND "hip"
+#include "unit/backends/cuda/world.h"
 
 static const char scale_text[] =
     "extern \"C\" __global__ void scale(float *x) { x[threadIdx.x] *= FACTOR; }\n"
     "template <class T> __global__ void twice(T *x) { x[threadIdx.x] *= 2; }\n";
 
-static kiln_runtime *runtime;
-static kiln_cache *cache;
-
-static void ok(kiln_status status, kiln_diag *diag)
-{
-    if (status != KILN_OK) {
-        char line[4096];
-        (void)kiln_diag_format(diag, line, sizeof(line));
-        print_error("%s: %s\n%s\n", kiln_status_name(status), line,
-                    diag->log != NULL ? diag->log : "");
-    }
-    assert_int_equal(status, KILN_OK);
-}
+static world own;
 
 static void open_on(const char *root)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_cache_options cache_options;
-    kiln_runtime_options options;
-    ok(kiln_cache_options_init(&cache_options, &diag), &diag);
-    cache_options.root = root;
-    ok(kiln_cache_create(&cache_options, &cache, &diag), &diag);
-    ok(kiln_runtime_options_init(&options, &diag), &diag);
-    options.cache = cache;
-    options.backend = "hip";
-    options.strict = true;
-    options.compile_only = true;
-    if (kiln_runtime_create(&options, &runtime, &diag) != KILN_OK) {
-        kn_test_skip("hip", diag.why);
+    if (world_try(&own, root, true, &diag) != KILN_OK) {
+        kn_test_skip(WORLD_BACKEND, diag.why);
     }
 }
 
 static void close_all(void)
 {
-    kiln_runtime_destroy(runtime);
-    kiln_cache_destroy(cache);
+    world_close(&own);
 }
 
 static int open_own(void **state)
@@ -71,11 +45,9 @@ static int close_own(void **state)
 
 static kiln_source source_of(const char *text)
 {
-    kiln_source source = KILN_SOURCE_INIT;
+    kiln_source source = world_source(text, NULL, 0);
     source.language = KILN_LANG_HIP;
     source.name = "some/where/test.hip";
-    source.text = text;
-    source.length = strlen(text);
     return source;
 }
 
@@ -95,7 +67,7 @@ static kiln_blob *compile(const kiln_source *source, kiln_origin expected)
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
     kiln_origin origin = KILN_ORIGIN_NONE;
-    ok(kiln_compile(runtime, "hip:gfx90a", source, &blob, &origin, &diag), &diag);
+    ok(kiln_compile(own.runtime, "hip:gfx90a", source, &blob, &origin, &diag), &diag);
     assert_int_equal(origin, expected);
     return blob;
 }
@@ -103,22 +75,9 @@ static kiln_blob *compile(const kiln_source *source, kiln_origin expected)
 static kiln_status refuse(const kiln_source *source, const char *target, kiln_diag *diag)
 {
     kiln_blob *blob = NULL;
-    const kiln_status status = kiln_compile(runtime, target, source, &blob, NULL, diag);
+    const kiln_status status = kiln_compile(own.runtime, target, source, &blob, NULL, diag);
     kiln_blob_release(blob);
     return status;
-}
-
-static bool blob_holds(const kiln_blob *blob, const char *text)
-{
-    const char *data = (const char *)kiln_blob_data(blob);
-    const size_t size = kiln_blob_size(blob);
-    const size_t length = strlen(text);
-    for (size_t i = 0; i + length <= size; i++) {
-        if (memcmp(data + i, text, length) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void count_pointer(void *user, kn_metadata_arg arg)
@@ -181,11 +140,11 @@ static void targets_are_apart_and_unknown_ones_are_refused(void **state)
         kiln_diag_clear(&diag);
     }
     blobs[0] = compile(&source, KILN_ORIGIN_COMPILED);
-    ok(kiln_compile(runtime, "hip:gfx90a:xnack-:sramecc+", &source, &blobs[1], &origin, &diag),
+    ok(kiln_compile(own.runtime, "hip:gfx90a:xnack-:sramecc+", &source, &blobs[1], &origin, &diag),
        &diag);
     assert_int_equal(origin, KILN_ORIGIN_COMPILED);
     /* The same in another order. */
-    ok(kiln_compile(runtime, "hip:gfx90a:sramecc+:xnack-", &source, &blobs[2], &origin, &diag),
+    ok(kiln_compile(own.runtime, "hip:gfx90a:sramecc+:xnack-", &source, &blobs[2], &origin, &diag),
        &diag);
     assert_int_not_equal(origin, KILN_ORIGIN_COMPILED);
     for (size_t i = 0; i < 3; i++) {
@@ -231,7 +190,7 @@ static void K1_what_no_key_describes_bypasses_the_cache(void **state)
     source.option_count = 2;
     kiln_blob_release(compile(&source, KILN_ORIGIN_COMPILED));
     kiln_blob_release(compile(&source, KILN_ORIGIN_COMPILED));
-    kt_counters_own(cache, &stats);
+    kt_counters_own(own.cache, &stats);
     assert_int_equal(stats.bypassed, 2);
     free(path);
 }
@@ -273,10 +232,11 @@ static void logs_and_code_name_the_source_and_no_temporary_file(void **state)
 {
     static const char wrong[] = "#include \"own.h\"\n"
                                 "extern \"C\" __global__ void k(int *x) { x[0] = nothing; }\n";
-    static const char own[] = "#warning \"in a header\"\n";
+    static const char header_text[] = "#warning \"in a header\"\n";
     static const char named[] =
         "extern \"C\" __global__ void k(const char **x) { x[0] = __FILE__; }\n";
-    const kiln_header header = {.name = "own.h", .text = own, .length = sizeof(own) - 1};
+    const kiln_header header = {
+        .name = "own.h", .text = header_text, .length = sizeof(header_text) - 1};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_source source = source_of(wrong);
     (void)state;
@@ -290,12 +250,12 @@ static void logs_and_code_name_the_source_and_no_temporary_file(void **state)
     kiln_diag_clear(&diag);
     source = source_of(named);
     kiln_blob *blob = compile(&source, KILN_ORIGIN_COMPILED);
-    assert_true(blob_holds(blob, "test.hip"));
-    assert_false(blob_holds(blob, "comgr-"));
+    assert_true(world_blob_holds(blob, "test.hip"));
+    assert_false(world_blob_holds(blob, "comgr-"));
     kiln_blob_release(blob);
     source.name = "other.hip"; /* a name in the code is a name in the key */
     blob = compile(&source, KILN_ORIGIN_COMPILED);
-    assert_true(blob_holds(blob, "other.hip"));
+    assert_true(world_blob_holds(blob, "other.hip"));
     kiln_blob_release(blob);
 }
 
@@ -310,7 +270,7 @@ static void defines_are_given_whole(void **state)
     source.defines = defines;
     source.define_count = 3;
     kiln_blob *blob = compile(&source, KILN_ORIGIN_COMPILED);
-    assert_true(blob_holds(blob, "two words"));
+    assert_true(world_blob_holds(blob, "two words"));
     kiln_blob_release(blob);
 }
 
