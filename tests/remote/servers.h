@@ -301,14 +301,9 @@ static inline void ks_roots_remove(char *dir, char **roots, int count)
 
 static inline kiln_cache *ks_machine(const char *root, const char *remote)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(root);
     options.remote = remote;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
+    return ks_open(&options);
 }
 
 #endif

@@ -69,9 +69,7 @@ static const char *code(unsigned number)
 
 static kiln_key key_of(unsigned number)
 {
-    kiln_recipe *recipe = ks_recipe(code(number));
-    kiln_key key = kiln_recipe_key(recipe);
-    kiln_recipe_destroy(recipe);
+    kiln_key key = ks_key(code(number));
     return key;
 }
 

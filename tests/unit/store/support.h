@@ -27,6 +27,14 @@ static inline kiln_recipe *ks_recipe(const char *text)
     return recipe;
 }
 
+static inline kiln_key ks_key(const char *text)
+{
+    kiln_recipe *recipe = ks_recipe(text);
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_recipe_destroy(recipe);
+    return key;
+}
+
 static inline kiln_blob *ks_blob(const char *text)
 {
     kiln_blob *blob = NULL;
@@ -34,16 +42,28 @@ static inline kiln_blob *ks_blob(const char *text)
     return blob;
 }
 
-static inline kiln_cache *ks_cache_with(const char *root, uint32_t flags)
+/* Options that a test may change before it opens a cache with them. */
+static inline kiln_cache_options ks_options(const char *root)
 {
     kiln_cache_options options;
-    kiln_cache *cache = NULL;
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
     options.root = root;
-    options.flags = flags;
     options.no_fsync = true;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    return options;
+}
+
+static inline kiln_cache *ks_open(const kiln_cache_options *options)
+{
+    kiln_cache *cache = NULL;
+    assert_int_equal(kiln_cache_create(options, &cache, NULL), KILN_OK);
     return cache;
+}
+
+static inline kiln_cache *ks_cache_with(const char *root, uint32_t flags)
+{
+    kiln_cache_options options = ks_options(root);
+    options.flags = flags;
+    return ks_open(&options);
 }
 
 static inline kiln_cache *ks_cache(const char *root)

@@ -262,12 +262,9 @@ static void packs_are_looked_at(void **state)
     assert_int_equal(kiln_pack_writer_add_blob(writer, recipe, blob, NULL, NULL), KILN_OK);
     assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
     kiln_pack_writer_destroy(writer);
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
+    kiln_cache_options options = ks_options(root);
     options.packs = pack_path;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     assert_int_equal(explain(cache, &base).why, KILN_WHY_HIT);
     kernel other = base;
     other.driver = "535.2";

@@ -17,32 +17,19 @@ typedef struct limits {
 
 static kiln_cache *open_with(const char *root, limits limit)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(root);
     options.disk_max_bytes = limit.bytes;
     options.disk_max_files = limit.files;
     options.memory_max_bytes = limit.memory;
     options.disk_max_age_s = limit.age_s;
     options.disk_min_free = limit.min_free;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
-}
-
-static kiln_key key_of(const char *name)
-{
-    kiln_recipe *recipe = ks_recipe(name);
-    kiln_key key = kiln_recipe_key(recipe);
-    kiln_recipe_destroy(recipe);
-    return key;
+    return ks_open(&options);
 }
 
 static char *path_of(kiln_cache *cache, const char *name)
 {
     char path[KN_DISK_PATH];
-    kiln_key key = key_of(name);
+    kiln_key key = ks_key(name);
     kn_disk_entry_path(cache->disk, "test-target", &key, path);
     return strdup(path);
 }
@@ -65,7 +52,7 @@ static const char *name_of(int n)
 static kiln_status get(kiln_cache *cache, const char *name, kiln_origin *origin)
 {
     kiln_blob *blob = NULL;
-    kiln_key key = key_of(name);
+    kiln_key key = ks_key(name);
     kiln_status status = kiln_cache_get(cache, &key, &blob, origin, NULL);
     kiln_blob_release(blob);
     return status;
@@ -117,7 +104,7 @@ static void pinned_entries_stay_in_memory(void **state)
     ks_compile compile = {0};
     kiln_origin origin;
     kiln_cache *cache = open_with(*state, (limits){0});
-    kiln_key key = key_of("n1"), none = key_of("none");
+    kiln_key key = ks_key("n1"), none = ks_key("none");
     for (int i = 0; i < 10; i++) {
         (void)ks_get(cache, name_of(i), &compile);
     }
@@ -165,7 +152,7 @@ static void pinned_entries_stay_on_disk(void **state)
     ks_compile compile = {0};
     kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_cache *cache = open_with(*state, (limits){.bytes = 20 * KN_DISK_BLOCK});
-    kiln_key key = key_of("pinned");
+    kiln_key key = ks_key("pinned");
     (void)ks_get(cache, "pinned", &compile);
     char *path = path_of(cache, "pinned");
     set_age(path, 86400); /* the very first to go */

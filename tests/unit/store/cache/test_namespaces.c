@@ -6,15 +6,10 @@
 
 static kiln_cache *open_in(const char *root, const char *name, uint64_t max_files)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
+    kiln_cache_options options = ks_options(root);
     options.name_space = name;
-    options.no_fsync = true;
     options.disk_max_files = max_files;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
+    return ks_open(&options);
 }
 
 static kiln_origin ask_once(const char *root, const char *name, const char *text)
@@ -119,14 +114,11 @@ static void the_directory_of_a_namespace_is_not_nested(void **state)
 static void a_read_only_cache_makes_no_namespace(void **state)
 {
     char *root = kt_path(*state, "root");
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
     (void)ask_once(root, NULL, "one");
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
+    kiln_cache_options options = ks_options(root);
     options.name_space = "a";
     options.flags = KILN_CACHE_READONLY;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     assert_string_equal(kiln_cache_root(cache), "");
     assert_non_null(strstr(kiln_cache_disk_reason(cache), "no such directory"));
     kiln_cache_destroy(cache);

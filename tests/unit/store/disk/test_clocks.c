@@ -106,14 +106,10 @@ static void age_all(kiln_cache *cache, const char *driver, int kernels)
 static void S1_what_a_replaced_driver_left_goes_first(void **state)
 {
     enum { KERNELS = 10 };
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = *state;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(*state);
     options.disk_max_files = 2 * KERNELS;
     options.memory_max_bytes = 1; /* every request reaches the disk */
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     for (int i = 0; i < KERNELS; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "k%d", i);

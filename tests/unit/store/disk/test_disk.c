@@ -125,16 +125,11 @@ static void S6_files_are_private(void **state)
 
 static kiln_cache *small_cache(const char *root, uint64_t bytes, uint64_t files)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(root);
     options.disk_max_bytes = bytes;
     options.disk_max_files = files;
     options.memory_max_bytes = 1; /* nothing stays in memory: disk answers */
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
+    return ks_open(&options);
 }
 
 static kiln_status add_up(void *user, const kiln_entry_info *info)

@@ -46,14 +46,11 @@ static void run_shell(const char *format, const char *a, const char *b)
 /* A cache of eight entries that the memory tier does not keep. */
 static kiln_cache *open_filled(const char *root)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
     ks_compile compile = {0};
     char name[24];
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
+    kiln_cache_options options = ks_options(root);
     options.memory_max_count = 1;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     for (int i = 0; i < 8; i++) {
         (void)snprintf(name, sizeof name, "e%d", i);
         assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);

@@ -19,13 +19,9 @@ static bool syncing = true;
 
 static kiln_cache *open_cache(const char *root)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
+    kiln_cache_options options = ks_options(root);
     options.no_fsync = !syncing;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
+    return ks_open(&options);
 }
 
 /* Cold, warm, warm after damage, removed; each in a cache object of its own. */
@@ -295,17 +291,13 @@ static void one_dir_that_cannot_be_read_hides_no_other(void **state)
 /* A store that cannot list one of its directories is kept within its cap all the same. */
 static void S1_one_dir_that_cannot_be_listed_stops_no_eviction(void **state)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
     ks_compile compile = {0};
     kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_diag diag = KILN_DIAG_INIT;
     char name[16];
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = *state;
+    kiln_cache_options options = ks_options(*state);
     options.disk_max_files = 20;
-    options.no_fsync = true;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     (void)ks_get(cache, "in the way", &compile);
     char *bad = ks_only_entry(cache);
     *strrchr(bad, '/') = '\0';
@@ -371,13 +363,9 @@ static void S3_no_put_waits_for_a_slow_eviction(void **state)
 {
     enum { FILES = 40 };
     ks_compile compile = {0};
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = *state;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(*state);
     options.disk_max_files = FILES;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     for (int i = 0; i < FILES; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "n%d", i);

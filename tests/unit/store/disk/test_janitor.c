@@ -27,13 +27,9 @@ static void make_due(const char *root)
 
 static kiln_cache *open_patient(const char *root, uint64_t max_age_s)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(root);
     options.disk_max_age_s = max_age_s;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     cache->disk->janitor.grace_ns = UINT64_MAX; /* closing waits until it is done */
     return cache;
 }

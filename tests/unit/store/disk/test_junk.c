@@ -228,18 +228,14 @@ static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
     enum { KINDS = sizeof junk / sizeof *junk };
     for (size_t i = 0; i < 2 * (KINDS + 1); i++) {
         ks_compile compile = {0};
-        kiln_cache_options options;
         kt_counters total;
-        kiln_cache *cache = NULL;
         char name[16];
         int count = 0;
         (void)snprintf(name, sizeof name, "root%zu", i);
         char *root = kt_path(*state, name), *place = kt_path(root, places[i % 2]);
-        assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-        options.root = root;
-        options.no_fsync = true;
+        kiln_cache_options options = ks_options(root);
         options.disk_max_files = 20;
-        assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+        kiln_cache *cache = ks_open(&options);
         kt_file_write(place, "x", 1);
         if (i / 2 < KINDS) {
             (void)junk[i / 2](place, 512);
@@ -269,13 +265,9 @@ static void entries_of_another_format_are_left_alone(void **state)
     kiln_verify_result verified = {.struct_size = sizeof(verified)};
     static const char *const dirs[] = {"v2", "v2/test-target", "v2/test-target/ab"};
     char *other = kt_path(*state, "v2/test-target/ab/cd.kiln");
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = *state;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(*state);
     options.disk_max_files = 4;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
         char *dir = kt_path(*state, dirs[i]);
         assert_int_equal(mkdir(dir, 0700), 0);

@@ -30,14 +30,6 @@ static void close_world(world *w)
     kn_stats_deinit(&w->stats);
 }
 
-static kiln_key key_of(const char *name)
-{
-    kiln_recipe *recipe = ks_recipe(name);
-    const kiln_key key = kiln_recipe_key(recipe);
-    kiln_recipe_destroy(recipe);
-    return key;
-}
-
 static void put(kn_disk *disk, const char *name)
 {
     kiln_recipe *recipe = ks_recipe(name);
@@ -52,7 +44,7 @@ static void put(kn_disk *disk, const char *name)
 
 static bool lacks(kn_disk *disk, const char *name)
 {
-    const kiln_key key = key_of(name);
+    const kiln_key key = ks_key(name);
     return kn_disk_ops.lacks(disk, &key, "test-target");
 }
 

@@ -22,14 +22,6 @@
 #define MANY 8
 #define PAGE 4096
 
-static kiln_key key_of(const char *name)
-{
-    kiln_recipe *recipe = ks_recipe(name);
-    const kiln_key key = kiln_recipe_key(recipe);
-    kiln_recipe_destroy(recipe);
-    return key;
-}
-
 /* How a child leaves. */
 enum { ENDS, CRASHES, WAITS, EXITS, BARRED = 42 };
 
@@ -54,7 +46,7 @@ static bool begin_one(const loading *l, kiln_cache *cache, const kiln_key *key, 
 static int load_in_child(const loading *l)
 {
     kiln_cache *cache = ks_cache(l->root);
-    const kiln_key key = key_of(l->name);
+    const kiln_key key = ks_key(l->name);
     mark one;
     if (!begin_one(l, cache, &key, &one)) {
         kiln_cache_destroy(cache);
@@ -295,7 +287,7 @@ static void a_forked_child_does_not_keep_its_parents_load(void **state)
     assert_true(parent >= 0);
     if (parent == 0) {
         kiln_cache *cache = ks_cache(*state);
-        const kiln_key key = key_of("k");
+        const kiln_key key = ks_key("k");
         kn_load one;
         if (!kn_cache_load_begin(cache, &key, "k", &one)) {
             _exit(9);
@@ -348,7 +340,7 @@ static void a_load_that_forked_does_not_end_in_the_child(void **state)
     }
     make_root(*state);
     kiln_cache *cache = ks_cache(*state);
-    const kiln_key key = key_of("k");
+    const kiln_key key = ks_key("k");
     kn_load one;
     assert_true(kn_cache_load_begin(cache, &key, "k", &one));
     unsigned char *table = find_table();
@@ -382,7 +374,7 @@ static void preparing_makes_no_root_and_is_tried_again(void **state)
     char *root = kt_path(*state, "root");
     char *aside = kt_path(*state, "aside");
     char *table = kt_path(root, "loads");
-    const kiln_key key = key_of("k");
+    const kiln_key key = ks_key("k");
     make_root(root);
     kiln_cache *cache = ks_cache(root);
     assert_int_equal(rename(root, aside), 0);
@@ -405,7 +397,7 @@ static _Atomic int begun;
 
 static void load_for_ever(void *name)
 {
-    const kiln_key key = key_of(name);
+    const kiln_key key = ks_key(name);
     kn_load one;
     (void)kn_cache_load_begin(shared, &key, name, &one);
     (void)atomic_fetch_add(&begun, 1);
@@ -466,7 +458,7 @@ static void a_file_that_is_cut_short_ends_nobody(void **state)
     }
     make_root(*state);
     kiln_cache *cache = ks_cache(*state);
-    const kiln_key key = key_of("k");
+    const kiln_key key = ks_key("k");
     char *path = kt_path(*state, "loads");
     kn_load one;
     assert_true(kn_cache_load_begin(cache, &key, "k", &one));
@@ -517,7 +509,7 @@ static void what_is_only_read_is_not_watched(void **state)
 {
     make_root(*state);
     kiln_cache *cache = ks_cache_with(*state, KILN_CACHE_READONLY);
-    const kiln_key key = key_of("k");
+    const kiln_key key = ks_key("k");
     char *path = kt_path(*state, "loads");
     kn_load one;
     assert_true(kn_cache_load_begin(cache, &key, "k", &one));
@@ -532,7 +524,7 @@ static void more_loads_at_once_than_cells(void **state)
 {
     make_root(*state);
     kiln_cache *cache = ks_cache(*state);
-    const kiln_key key = key_of("k");
+    const kiln_key key = ks_key("k");
     kn_load loads[MANY];
     for (int i = 0; i < MANY; i++) {
         assert_true(kn_cache_load_begin(cache, &key, "k", &loads[i]));

@@ -119,17 +119,14 @@ static writer start_put(kiln_cache *cache, size_t bytes)
 static void S5_temporaries_count_against_the_cap(void **state)
 {
     enum { CAP = 1 << 20, KILLED = 40, PIECE = 100000 };
-    kiln_cache_options options;
     char *piece = calloc(1, PIECE / 5 + 1);
     assert_non_null(piece);
     memset(piece, 'x', PIECE / 5);
     kiln_blob *blob = ks_blob(piece);
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = *state;
+    kiln_cache_options options = ks_options(*state);
     options.disk_max_bytes = CAP;
     options.disk_min_free = UINT64_MAX;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    kiln_cache *cache = ks_open(&options);
     writer living = start_put(cache, CAP / 2);
     for (int i = 0; i < KILLED; i++) {
         char name[32];

@@ -18,14 +18,9 @@ enum { FEW = 20, MANY = 30, ANY = 1 << 20 };
 
 static kiln_cache *open_capped(const char *root, uint64_t max_files)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(root);
     options.disk_max_files = max_files;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
+    return ks_open(&options);
 }
 
 static void put_several(kiln_cache *cache, const char *prefix, int count)

@@ -16,14 +16,9 @@ enum { PUTS = 60, FEW = 20 };
 
 static kiln_cache *open_small(const char *root, uint64_t max_files)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
-    options.no_fsync = true;
+    kiln_cache_options options = ks_options(root);
     options.disk_max_files = max_files;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
+    return ks_open(&options);
 }
 
 /* A process that takes a byte and is stopped. */

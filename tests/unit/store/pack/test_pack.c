@@ -276,15 +276,10 @@ static void adding_keeps_what_is_there(void **state)
 
 static kiln_cache *cache_with_packs(const char *root, const char *packs, uint32_t flags)
 {
-    kiln_cache_options options;
-    kiln_cache *cache = NULL;
-    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
-    options.root = root;
+    kiln_cache_options options = ks_options(root);
     options.flags = flags;
-    options.no_fsync = true;
     options.packs = packs;
-    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    return cache;
+    return ks_open(&options);
 }
 
 /* A pack at `path` of entries with these names, compiled in a cache of its own. */
