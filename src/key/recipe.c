@@ -438,3 +438,10 @@ bool kn_recipe_is_of_stage(kn_span recipe, const char *stage)
     return find_quoted(recipe, "stage", "text", &value) &&
            kn_span_equal(value, kn_span_of_text(stage));
 }
+
+bool kn_recipe_proves(kn_span recipe, const kiln_key *key)
+{
+    uint8_t digest[KN_DIGEST_SIZE];
+    return kn_digest_of(recipe.data, recipe.length, digest) &&
+           memcmp(digest, key->bytes, sizeof digest) == 0;
+}

@@ -56,5 +56,7 @@ bool kn_recipe_next(kn_span *rest, kn_recipe_field *out_field);
 void kn_recipe_target_in(kn_span recipe, char target[KN_NAME_SIZE]);
 bool kn_recipe_is_note(kn_span recipe);
 bool kn_recipe_is_of_stage(kn_span recipe, const char *stage);
+/* Whether the key is this text's. */
+bool kn_recipe_proves(kn_span recipe, const kiln_key *key);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "key/digest.h"
 #include "key/recipe.h"
 #include "sized/sized.h"
 #include "store/cache/cache.h"
@@ -108,13 +107,6 @@ static kiln_status verify_index(const kiln_pack *pack, kiln_diag *diag)
     return KILN_OK;
 }
 
-static bool recipe_proves_key(const kiln_key *key, kn_span recipe)
-{
-    uint8_t digest[KN_DIGEST_SIZE];
-    return kn_digest_of(recipe.data, recipe.length, digest) &&
-           memcmp(digest, key->bytes, sizeof digest) == 0;
-}
-
 kiln_status kiln_pack_verify(kiln_pack *pack, kiln_verify_result *out_result, kiln_diag *diag)
 {
     kn_span dictionary;
@@ -133,7 +125,7 @@ kiln_status kiln_pack_verify(kiln_pack *pack, kiln_verify_result *out_result, ki
         kn_pack_record record;
         kiln_blob *blob = NULL;
         status = load_at(pack, i, &record, &blob, diag);
-        bool good = status == KILN_OK && recipe_proves_key(&record.key, blob->recipe);
+        bool good = status == KILN_OK && kn_recipe_proves(blob->recipe, &record.key);
         result.entries_good += good;
         result.entries_bad += !good;
         result.bytes += status == KILN_OK ? KN_PACK_RECORD + record.body.length : 0;
@@ -170,7 +162,7 @@ static kiln_status copy_entry(kiln_pack *pack, uint64_t index, const char *targe
         kn_recipe_target_in(blob->recipe, own);
         const bool wanted = target == NULL || strcmp(own, target) == 0;
         if (wanted &&
-            (!recipe_proves_key(&record.key, blob->recipe) || kn_recipe_is_note(blob->recipe))) {
+            (!kn_recipe_proves(blob->recipe, &record.key) || kn_recipe_is_note(blob->recipe))) {
             to->copied.skipped++;
         } else if (wanted) {
             status = to->copy(to, &record, blob, own, diag);
@@ -250,9 +242,7 @@ static kiln_status copy_to_pack(destination *to, kn_pack_record *record, kiln_bl
     bool added = false;
     (void)target;
     record->flags = 0; /* the other pack's dictionary stays there */
-    const size_t length = kn_blob_body(blob).length + blob->recipe.length;
-    kiln_status status =
-        kn_pack_writer_take(to->writer, record, kn_span_of(blob->data, length), &added, diag);
+    kiln_status status = kn_pack_writer_take(to->writer, record, kn_blob_whole(blob), &added, diag);
     to->copied.added += added;
     to->copied.present += status == KILN_OK && !added;
     return status;

@@ -51,22 +51,12 @@ static kiln_status add_from_packs(kiln_pack_writer *writer, const kn_packs *pack
                                   const kiln_key *key, bool *out_added, kiln_diag *diag)
 {
     for (size_t i = 0; packs != NULL && i < packs->count; i++) {
-        kn_span bytes;
         kn_pack_record record;
         kiln_blob *blob = NULL;
-        kiln_status status = kn_pack_find(packs->packs[i], key, &bytes, diag);
-        if (status == KILN_OK) {
-            status = kn_pack_record_parse(bytes, key, &record, diag);
-        }
-        if (status == KILN_OK) {
-            status = kn_pack_load(packs->packs[i], &record, &blob, diag);
-        }
+        kiln_status status = kn_pack_fetch(packs->packs[i], key, &record, &blob, diag);
         if (status == KILN_OK) {
             record.flags = 0;
-            status = kn_pack_writer_take(
-                writer, &record,
-                kn_span_of(blob->data, kn_blob_body(blob).length + blob->recipe.length), out_added,
-                diag);
+            status = kn_pack_writer_take(writer, &record, kn_blob_whole(blob), out_added, diag);
         }
         kiln_blob_release(blob);
         if (status != KILN_MISS) {
@@ -104,9 +94,7 @@ static kiln_status add_key(kiln_pack_writer *writer, kiln_cache *cache, const ki
                              .facts_size = blob->facts_size,
                              .recipe_size = blob->recipe.length};
     kn_text_put(record.writer, sizeof record.writer, entry.writer);
-    /* A blob that was read has its recipe right after its body. */
-    const kn_span body = kn_span_of(blob->data, kn_blob_body(blob).length + blob->recipe.length);
-    status = kn_pack_writer_take(writer, &record, body, out_added, diag);
+    status = kn_pack_writer_take(writer, &record, kn_blob_whole(blob), out_added, diag);
     kiln_blob_release(blob);
     return status;
 }

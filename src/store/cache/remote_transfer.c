@@ -104,15 +104,7 @@ static kiln_status load_from_pack(const kiln_transfer *transfer, kiln_pack *pack
     kiln_status status = KILN_MISS;
     *out_blob = NULL;
     if (pack != NULL) {
-        kn_span bytes;
-        kn_pack_record record;
-        status = kn_pack_find(pack, key, &bytes, diag);
-        if (status == KILN_OK) {
-            status = kn_pack_record_parse(bytes, key, &record, diag);
-        }
-        if (status == KILN_OK) {
-            status = kn_pack_load(pack, &record, out_blob, diag);
-        }
+        status = kiln_pack_get(pack, key, out_blob, diag);
     } else {
         kn_entry entry;
         if (cache->disk != NULL) {

@@ -131,6 +131,11 @@ kn_span kn_blob_body(const kiln_blob *blob)
     return kn_span_of(blob->data, (size_t)(blob->facts - blob->data) + facts_padded);
 }
 
+kn_span kn_blob_whole(const kiln_blob *blob)
+{
+    return kn_span_of(blob->data, kn_blob_body(blob).length + blob->recipe.length);
+}
+
 size_t kn_blob_weight(const kiln_blob *blob)
 {
     return blob->memory_size + sizeof *blob;

@@ -32,6 +32,8 @@ struct kiln_blob {
 bool kn_blob_padded(size_t size, size_t *out_padded);
 /* Payload to the end of the facts, padding included. */
 kn_span kn_blob_body(const kiln_blob *blob);
+/* Body and recipe of one that was read: they lie next to each other. */
+kn_span kn_blob_whole(const kiln_blob *blob);
 /* What the memory tier counts for it. */
 size_t kn_blob_weight(const kiln_blob *blob);
 

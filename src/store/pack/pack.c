@@ -314,15 +314,21 @@ kiln_status kn_pack_load(kiln_pack *pack, const kn_pack_record *record, kiln_blo
     return status;
 }
 
-kiln_status kiln_pack_get(kiln_pack *pack, const kiln_key *key, kiln_blob **out_blob,
-                          kiln_diag *diag)
+kiln_status kn_pack_fetch(kiln_pack *pack, const kiln_key *key, kn_pack_record *out_record,
+                          kiln_blob **out_blob, kiln_diag *diag)
 {
     kn_span bytes;
-    kn_pack_record record;
     *out_blob = NULL;
     kiln_status status = kn_pack_find(pack, key, &bytes, diag);
     if (status == KILN_OK) {
-        status = kn_pack_record_parse(bytes, key, &record, diag);
+        status = kn_pack_record_parse(bytes, key, out_record, diag);
     }
-    return status == KILN_OK ? kn_pack_load(pack, &record, out_blob, diag) : status;
+    return status == KILN_OK ? kn_pack_load(pack, out_record, out_blob, diag) : status;
+}
+
+kiln_status kiln_pack_get(kiln_pack *pack, const kiln_key *key, kiln_blob **out_blob,
+                          kiln_diag *diag)
+{
+    kn_pack_record record;
+    return kn_pack_fetch(pack, key, &record, out_blob, diag);
 }

@@ -39,6 +39,9 @@ kiln_status kn_pack_record_at(const kiln_pack *pack, uint64_t index, kiln_key *o
 /* KILN_MISS if the pack has none. */
 kiln_status kn_pack_find(const kiln_pack *pack, const kiln_key *key, kn_span *out_record,
                          kiln_diag *diag);
+/* The record and the blob of a key, verified. KILN_MISS. */
+kiln_status kn_pack_fetch(kiln_pack *pack, const kiln_key *key, kn_pack_record *out_record,
+                          kiln_blob **out_blob, kiln_diag *diag);
 /* Unpacks a parsed record. */
 kiln_status kn_pack_load(kiln_pack *pack, const kn_pack_record *record, kiln_blob **out_blob,
                          kiln_diag *diag);

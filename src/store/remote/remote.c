@@ -341,7 +341,7 @@ static kiln_status remote_get(void *self, const kiln_key *key, const char *targe
     (void)target;
     (void)diag;
     *out_blob = NULL;
-    if (!kn_remote_may_ask(remote, key)) {
+    if (!remote->url.reads || !kn_remote_may_ask(remote, key)) {
         return KILN_MISS;
     }
     if (!budget_allows(remote)) {
@@ -352,17 +352,6 @@ static kiln_status remote_get(void *self, const kiln_key *key, const char *targe
     kiln_status status = fetch_entry(remote, key, start, out_blob);
     pay_for_question(remote, start, status == KILN_OK ? *out_blob : NULL);
     return status;
-}
-
-static kiln_status get_nothing(void *self, const kiln_key *key, const char *target,
-                               kiln_blob **out_blob, kiln_diag *diag)
-{
-    (void)self;
-    (void)key;
-    (void)target;
-    (void)diag;
-    *out_blob = NULL;
-    return KILN_MISS;
 }
 
 /* --- put, remove ------------------------------------------------------------------------------ */
@@ -532,7 +521,7 @@ void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key)
 
 /* --- the tiers -------------------------------------------------------------------------------- */
 
-static const kn_tier_ops both_ops = {
+static const kn_tier_ops write_ops = {
     .name = "remote",
     .origin = KILN_ORIGIN_REMOTE,
     .caps = KN_TIER_WRITES | KN_TIER_FAR,
@@ -550,17 +539,7 @@ static const kn_tier_ops read_ops = {
     .close = remote_close,
 };
 
-static const kn_tier_ops write_ops = {
-    .name = "remote",
-    .origin = KILN_ORIGIN_REMOTE,
-    .caps = KN_TIER_WRITES | KN_TIER_FAR,
-    .get = get_nothing,
-    .put = remote_put,
-    .remove = remote_remove,
-    .close = remote_close,
-};
-
 const kn_tier_ops *kn_remote_tier(const kn_remote *remote)
 {
-    return !remote->url.writes ? &read_ops : !remote->url.reads ? &write_ops : &both_ops;
+    return remote->url.writes ? &write_ops : &read_ops;
 }

@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/stages.h"
-#include "key/digest.h"
 #include "key/recipe.h"
 #include "store/format/blob.h"
 #include "store/format/entry.h"
@@ -201,13 +200,6 @@ static kiln_status judge_seal(const kn_trust *trust, bool has_seal, bool sealed,
     return KILN_OK;
 }
 
-static bool entry_proves_key(const kn_entry *entry, const kiln_key *key)
-{
-    uint8_t proof[KN_DIGEST_SIZE];
-    return kn_digest_of(entry->recipe.data, entry->recipe.length, proof) &&
-           memcmp(proof, key->bytes, sizeof proof) == 0;
-}
-
 /* A header and padding besides what counts for who gives an entry. */
 #define SLACK UINT64_C(4096)
 
@@ -285,7 +277,7 @@ static kiln_status judge_entry(const kn_unpacking *means, const kiln_key *key, k
         return refuse_size(diag, kn_entry_unpacked(entry), limit_of(means));
     }
     entry->until = means->until;
-    if (!entry_proves_key(entry, key)) {
+    if (!kn_recipe_proves(entry->recipe, key)) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
                              "its recipe does not match its key");
     }
