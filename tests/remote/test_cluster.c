@@ -1,6 +1,7 @@
 /* A cluster starts cold: processes with disk caches of their own and one Redis between them compile
  * a kernel once. Prints how long each waited: docs/benchmarks.md has the table. */
 #include "remote/cluster.h"
+#include "support/suite.h"
 
 static bool share(void *user, int number, char url[256])
 {
@@ -9,11 +10,10 @@ static bool share(void *user, int number, char url[256])
     return true;
 }
 
-static void C6_a_cluster_compiles_once(void **state)
+KT_TEST(C6_a_cluster_compiles_once)
 {
     static const int sizes[] = {1, 4, 8, KC_MOST};
     char url[256];
-    (void)state;
     for (int i = 0; i < 4; i++) {
         ks_server server = {0};
         char *dir = kt_tmpdir_create();
@@ -35,10 +35,4 @@ static void C6_a_cluster_compiles_once(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(C6_a_cluster_compiles_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

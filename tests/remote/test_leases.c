@@ -2,6 +2,7 @@
  * lease has run out; and nobody takes it from who lives. */
 #include "remote/servers.h"
 
+#include "support/suite.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -95,11 +96,10 @@ static void kill_holder(const holder *h)
 }
 
 /* The lease would hold for a minute. Nobody of this host waits for it, however often it happens. */
-static void C6_a_killed_holder_does_not_delay_its_own_host(void **state)
+KT_TEST(C6_a_killed_holder_does_not_delay_its_own_host)
 {
     place p;
     ks_compile compile = {0};
-    (void)state;
     open_place(&p, "60s");
     for (int i = 0; i < 3; i++) {
         const holder h = start_holder(p.one, p.url);
@@ -123,11 +123,10 @@ static void C6_a_killed_holder_does_not_delay_its_own_host(void **state)
     close_place(&p);
 }
 
-static void C6_a_killed_holder_delays_other_hosts_until_the_lease_ends(void **state)
+KT_TEST(C6_a_killed_holder_delays_other_hosts_until_the_lease_ends)
 {
     place p;
     ks_compile compile = {0};
-    (void)state;
     open_place(&p, "1s");
     const holder h = start_holder(p.one, p.url);
     kill_holder(&h);
@@ -140,13 +139,12 @@ static void C6_a_killed_holder_delays_other_hosts_until_the_lease_ends(void **st
 
 /* A process of the same host waits for the host's lock, one of another for the lease; both get what
  * the holder makes. */
-static void C6_a_living_holder_keeps_its_lease(void **state)
+KT_TEST(C6_a_living_holder_keeps_its_lease)
 {
     place p;
     ks_compile compile = {0};
     int status = 0;
     pid_t waiters[2];
-    (void)state;
     open_place(&p, "60s");
     const holder h = start_holder(p.one, p.url);
     for (int i = 0; i < 2; i++) {
@@ -175,12 +173,4 @@ static void C6_a_living_holder_keeps_its_lease(void **state)
     close_place(&p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(C6_a_killed_holder_does_not_delay_its_own_host),
-        cmocka_unit_test(C6_a_killed_holder_delays_other_hosts_until_the_lease_ends),
-        cmocka_unit_test(C6_a_living_holder_keeps_its_lease),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -6,6 +6,7 @@
 
 #include "support/counters.h"
 #include "support/faultfs.h"
+#include "support/suite.h"
 
 enum { PROCESSES = 16, THREADS = 4, KEYS = 1000, LARGEST = 8192 };
 
@@ -78,7 +79,7 @@ static uint64_t weigh_all(crowd *c, kiln_cache *cache)
     return weight;
 }
 
-static void S1_C6_C7_a_third_of_the_room_is_shared_by_64_threads(void **state)
+KT_TEST_IN_DIR(S1_C6_C7_a_third_of_the_room_is_shared_by_64_threads)
 {
     const int seconds = crowd_setting("KILN_STRESS_SECONDS", 10);
     char bytes[LARGEST];
@@ -132,7 +133,7 @@ static void get_one_of_ten(crowd *c, int who)
     kiln_cache_destroy(cache);
 }
 
-static void C1_200_processes_open_at_once(void **state)
+KT_TEST_IN_DIR(C1_200_processes_open_at_once)
 {
     crowd *c = crowd_create(*state);
     c->compile_ms = 5;
@@ -188,31 +189,19 @@ static void expect_right_without(const char *root, const char *rule)
     crowd_destroy(c);
 }
 
-static void C3_locks_that_always_succeed_do_no_harm(void **state)
+KT_TEST_IN_DIR(C3_locks_that_always_succeed_do_no_harm)
 {
     expect_right_without(*state, "lock:*:skip");
 }
 
-static void C3_locks_that_do_not_exist_do_no_harm(void **state)
+KT_TEST_IN_DIR(C3_locks_that_do_not_exist_do_no_harm)
 {
     expect_right_without(*state, "lock:*:ENOLCK");
 }
 
-static void C3_C4_locks_that_never_come_delay_nobody_for_long(void **state)
+KT_TEST_IN_DIR(C3_C4_locks_that_never_come_delay_nobody_for_long)
 {
     expect_right_without(*state, "lock:*:EAGAIN");
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(S1_C6_C7_a_third_of_the_room_is_shared_by_64_threads),
-        IN_DIR(C1_200_processes_open_at_once),
-        IN_DIR(C3_locks_that_always_succeed_do_no_harm),
-        IN_DIR(C3_locks_that_do_not_exist_do_no_harm),
-        IN_DIR(C3_C4_locks_that_never_come_delay_nobody_for_long),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -13,6 +13,7 @@
 #include <kiln/unstable/warm.h>
 
 #include "core/launch/executor.h"
+#include "support/suite.h"
 #include "sys/thread.h"
 
 enum { ROUNDS = 60, THREADS = 4, PIECES = 24, ITEMS = 16 };
@@ -155,7 +156,9 @@ static void one_round(rig *r, uint64_t *random, uint64_t *counts)
     rig_close(r);
 }
 
-static void failures_full_queues_and_the_end_at_any_point(void **state)
+#define TEST(name) KT_TEST_WITH(rig_setup, rig_teardown, name)
+
+TEST(failures_full_queues_and_the_end_at_any_point)
 {
     rig *r = *state;
     const char *given = getenv("KILN_TEST_SEED");
@@ -198,7 +201,7 @@ static void open_gate(void *user)
 
 /* The back thread is held in a callback until the waiters wait; then the gate opens and the end
  * comes, both at once. */
-static void the_end_while_submits_wait(void **state)
+TEST(the_end_while_submits_wait)
 {
     rig *r = *state;
     rig_open(r, NULL);
@@ -325,7 +328,7 @@ static void one_switching_round(rig *r, uint64_t *random, uint64_t *counts, unsi
     end_either_way(r, program, warm, draw(random, 2) == 0);
 }
 
-static void programs_that_switch_and_warming_at_once(void **state)
+TEST(programs_that_switch_and_warming_at_once)
 {
     rig *r = *state;
     const char *given = getenv("KILN_TEST_SEED");
@@ -339,14 +342,4 @@ static void programs_that_switch_and_warming_at_once(void **state)
     assert_true(counts[1] > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(failures_full_queues_and_the_end_at_any_point, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(the_end_while_submits_wait, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(programs_that_switch_and_warming_at_once, rig_setup,
-                                        rig_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

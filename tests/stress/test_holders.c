@@ -2,6 +2,7 @@
  * themselves, stopped ones. Those that wait for them go on in seconds. */
 #include "stress/crowd.h"
 #include "support/counters.h"
+#include "support/suite.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -188,19 +189,18 @@ static int leave_a_child_behind(crowd *c, make_child_fn *make_child, bool child_
 }
 
 /* TORTURE D2, REVIEW 7.4: the child had the lock, and everybody waited `wait_ms`. */
-static void C4_a_dead_holders_child_holds_nothing(void **state)
+KT_TEST_IN_DIR(C4_a_dead_holders_child_holds_nothing)
 {
     crowd *c = crowd_create(*state);
     assert_int_equal(leave_a_child_behind(c, fork_plainly, false), 0);
     crowd_destroy(c);
 }
 
-static void C4_a_dead_holders_child_gets_the_key_itself(void **state)
+KT_TEST_IN_DIR(C4_a_dead_holders_child_gets_the_key_itself)
 {
 #ifdef __SANITIZE_THREAD__
     /* The child's thread gets the pthread_t of one that the parent had. To the sanitizer that one
      * still runs: it reports "dup thread with used id", and waits for it in pthread_join. */
-    (void)state;
     skip();
 #endif
     crowd *c = crowd_create(*state);
@@ -209,7 +209,7 @@ static void C4_a_dead_holders_child_gets_the_key_itself(void **state)
 }
 
 /* This one has it, and is passed over. */
-static void C4_who_inherited_the_lock_unknowingly_is_passed_over(void **state)
+KT_TEST_IN_DIR(C4_who_inherited_the_lock_unknowingly_is_passed_over)
 {
     crowd *c = crowd_create(*state);
     assert_int_equal(leave_a_child_behind(c, fork_past_the_library, false), 1);
@@ -255,7 +255,7 @@ static bool compile_forking(forking *f)
 }
 
 /* The parent waits for the child, which needs what the parent is compiling. */
-static void C7_a_child_of_the_compile_does_not_wait_for_it(void **state)
+KT_TEST_IN_DIR(C7_a_child_of_the_compile_does_not_wait_for_it)
 {
     crowd *c = crowd_create(*state);
     forking f = {.c = c, .cache = open_cache(c)};
@@ -270,7 +270,7 @@ static void C7_a_child_of_the_compile_does_not_wait_for_it(void **state)
 }
 
 /* Both come out of the compile, and both have the result. */
-static void C8_a_compile_may_return_in_a_child_too(void **state)
+KT_TEST_IN_DIR(C8_a_compile_may_return_in_a_child_too)
 {
     crowd *c = crowd_create(*state);
     forking f = {.c = c, .cache = open_cache(c), .child_returns = true};
@@ -309,7 +309,7 @@ static pid_t start_asker(crowd *c, kiln_compile_fn *compile)
     return child;
 }
 
-static void C4_a_stopped_holder_has_one_successor(void **state)
+KT_TEST_IN_DIR(C4_a_stopped_holder_has_one_successor)
 {
     crowd *c = crowd_create(*state);
     pid_t waiters[WAITERS];
@@ -344,7 +344,7 @@ static kiln_status compile_six_seconds(void *user, kiln_blob **out_blob, kiln_di
     return give_bytes(out_blob, diag);
 }
 
-static void C6_a_long_compile_is_waited_for(void **state)
+KT_TEST_IN_DIR(C6_a_long_compile_is_waited_for)
 {
     crowd *c = crowd_create(*state);
     pid_t askers[3] = {start_asker(c, compile_six_seconds)};
@@ -361,18 +361,4 @@ static void C6_a_long_compile_is_waited_for(void **state)
     crowd_destroy(c);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(C4_a_dead_holders_child_holds_nothing),
-        IN_DIR(C4_a_dead_holders_child_gets_the_key_itself),
-        IN_DIR(C4_who_inherited_the_lock_unknowingly_is_passed_over),
-        IN_DIR(C7_a_child_of_the_compile_does_not_wait_for_it),
-        IN_DIR(C8_a_compile_may_return_in_a_child_too),
-        IN_DIR(C4_a_stopped_holder_has_one_successor),
-        IN_DIR(C6_a_long_compile_is_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

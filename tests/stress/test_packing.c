@@ -6,6 +6,7 @@
 
 #include "kiln/unstable/pack.h"
 
+#include "support/suite.h"
 #include "sys/thread.h"
 
 enum { THREADS = 4, KEYS = 400 };
@@ -45,7 +46,7 @@ static void *get_and_pack(void *user)
     return NULL;
 }
 
-static void what_a_thread_has_can_be_packed_at_once(void **state)
+KT_TEST_IN_DIR(what_a_thread_has_can_be_packed_at_once)
 {
     crowd *c = crowd_create(*state);
     char *path = kt_path(*state, "all.kpack");
@@ -74,11 +75,4 @@ static void what_a_thread_has_can_be_packed_at_once(void **state)
     crowd_destroy(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_a_thread_has_can_be_packed_at_once, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

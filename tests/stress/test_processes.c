@@ -2,6 +2,7 @@
 #include "stress/crowd.h"
 #include "support/counters.h"
 #include "support/skip.h"
+#include "support/suite.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -14,7 +15,7 @@ static void get_one(crowd *c, int who)
     kiln_cache_destroy(cache);
 }
 
-static void C6_eight_processes_compile_once(void **state)
+KT_TEST_IN_DIR(C6_eight_processes_compile_once)
 {
     crowd *c = crowd_create(*state);
     c->compile_ms = 150;
@@ -29,7 +30,7 @@ static void C6_eight_processes_compile_once(void **state)
     crowd_destroy(c);
 }
 
-static void C5_waiting_processes_sleep(void **state)
+KT_TEST_IN_DIR(C5_waiting_processes_sleep)
 {
     struct rusage before, after;
     crowd *c = crowd_create(*state);
@@ -43,7 +44,7 @@ static void C5_waiting_processes_sleep(void **state)
     crowd_destroy(c);
 }
 
-static void D3_failures_are_not_shared_between_processes_nor_stored(void **state)
+KT_TEST_IN_DIR(D3_failures_are_not_shared_between_processes_nor_stored)
 {
     crowd *c = crowd_create(*state);
     c->fail = true;
@@ -66,7 +67,7 @@ static void wait_for(_Atomic int *what, int value)
     }
 }
 
-static void C4_a_killed_holder_frees_the_others(void **state)
+KT_TEST_IN_DIR(C4_a_killed_holder_frees_the_others)
 {
     crowd *c = crowd_create(*state);
     pid_t others[3];
@@ -90,7 +91,7 @@ static void C4_a_killed_holder_frees_the_others(void **state)
     crowd_destroy(c);
 }
 
-static void C4_waiting_is_bounded(void **state)
+KT_TEST_IN_DIR(C4_waiting_is_bounded)
 {
     crowd *c = crowd_create(*state);
     int status;
@@ -129,7 +130,7 @@ static void work_hard(crowd *c, int who)
     kiln_cache_destroy(cache);
 }
 
-static void C1_C2_writers_that_race_leave_whole_entries(void **state)
+KT_TEST_IN_DIR(C1_C2_writers_that_race_leave_whole_entries)
 {
     crowd *c = crowd_create(*state);
     crowd_run(c, work_hard, 8);
@@ -145,7 +146,7 @@ static void C1_C2_writers_that_race_leave_whole_entries(void **state)
     crowd_destroy(c);
 }
 
-static void C7_S1_eviction_at_full_speed_disturbs_nobody(void **state)
+KT_TEST_IN_DIR(C7_S1_eviction_at_full_speed_disturbs_nobody)
 {
     crowd *c = crowd_create(*state);
     c->max_bytes = 16 * 4096; /* a third of the data */
@@ -175,7 +176,7 @@ static void one_removes(crowd *c, int who)
     (who == 7 ? remove_root : work_hard)(c, who);
 }
 
-static void a_root_that_is_removed_over_and_over_fails_nobody(void **state)
+KT_TEST_IN_DIR(a_root_that_is_removed_over_and_over_fails_nobody)
 {
     crowd *c = crowd_create(*state);
     crowd_run(c, one_removes, 8);
@@ -224,7 +225,7 @@ static void expect_tidy(const crowd *c)
     kiln_cache_destroy(cache);
 }
 
-static void D1_killing_at_random_points_leaves_no_wrong_byte(void **state)
+KT_TEST_IN_DIR(D1_killing_at_random_points_leaves_no_wrong_byte)
 {
     enum { PROCESSES = 4 };
     const int kills = crowd_setting("KILN_STRESS_KILLS", 300);
@@ -278,7 +279,7 @@ enum { BUSY_THREADS = 0 };
 enum { BUSY_THREADS = 3 };
 #endif
 
-static void C8_the_cache_works_in_a_forked_child(void **state)
+KT_TEST_IN_DIR(C8_the_cache_works_in_a_forked_child)
 {
     enum { FORKS = 40 };
     if (kn_test_is_emulated()) {
@@ -329,7 +330,7 @@ static void *get_once(void *user)
     return NULL;
 }
 
-static void two_threads_and_two_caches_of_one_process_compile_once(void **state)
+KT_TEST_IN_DIR(two_threads_and_two_caches_of_one_process_compile_once)
 {
     crowd *c = crowd_create(*state);
     c->compile_ms = 100;
@@ -352,22 +353,4 @@ static void two_threads_and_two_caches_of_one_process_compile_once(void **state)
     crowd_destroy(c);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(C6_eight_processes_compile_once),
-        IN_DIR(C5_waiting_processes_sleep),
-        IN_DIR(D3_failures_are_not_shared_between_processes_nor_stored),
-        IN_DIR(C4_a_killed_holder_frees_the_others),
-        IN_DIR(C4_waiting_is_bounded),
-        IN_DIR(C1_C2_writers_that_race_leave_whole_entries),
-        IN_DIR(C7_S1_eviction_at_full_speed_disturbs_nobody),
-        IN_DIR(a_root_that_is_removed_over_and_over_fails_nobody),
-        IN_DIR(D1_killing_at_random_points_leaves_no_wrong_byte),
-        IN_DIR(C8_the_cache_works_in_a_forked_child),
-        IN_DIR(two_threads_and_two_caches_of_one_process_compile_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -3,6 +3,7 @@
 #include "stress/crowd.h"
 
 #include "store/format/stats.h"
+#include "support/suite.h"
 
 enum { WRITERS = 4, STOPS = 150, STOP_MS = 30 };
 
@@ -128,7 +129,7 @@ static kn_record stop_and_go(crowd *c, uint64_t max_files, uint64_t *out_entries
     return record;
 }
 
-static void D7_what_stopped_writers_count_is_counted_once(void **state)
+KT_TEST_IN_DIR(D7_what_stopped_writers_count_is_counted_once)
 {
     crowd *c = crowd_create(*state);
     uint64_t entries = 0;
@@ -141,7 +142,7 @@ static void D7_what_stopped_writers_count_is_counted_once(void **state)
     crowd_destroy(c);
 }
 
-static void D7_the_cap_holds_and_totals_are_not_too_low(void **state)
+KT_TEST_IN_DIR(D7_the_cap_holds_and_totals_are_not_too_low)
 {
     crowd *c = crowd_create(*state);
     uint64_t entries = 0;
@@ -153,13 +154,4 @@ static void D7_the_cap_holds_and_totals_are_not_too_low(void **state)
     crowd_destroy(c);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(D7_what_stopped_writers_count_is_counted_once),
-        IN_DIR(D7_the_cap_holds_and_totals_are_not_too_low),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

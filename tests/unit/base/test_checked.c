@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-#include "support/cmocka.h"
+#include "support/suite.h"
 
-static void sums_that_wrap_are_refused(void **state)
+KT_TEST(sums_that_wrap_are_refused)
 {
     size_t out = 7;
-    (void)state;
     assert_true(kn_add_size(2, 3, &out));
     assert_int_equal(out, 5);
     assert_true(kn_add_size(SIZE_MAX - 1, 1, &out));
@@ -18,10 +17,9 @@ static void sums_that_wrap_are_refused(void **state)
     assert_int_equal(out, 7);
 }
 
-static void products_that_wrap_are_refused(void **state)
+KT_TEST(products_that_wrap_are_refused)
 {
     size_t out = 7;
-    (void)state;
     assert_true(kn_mul_size(6, 7, &out));
     assert_int_equal(out, 42);
     assert_true(kn_mul_size(SIZE_MAX, 0, &out));
@@ -33,10 +31,9 @@ static void products_that_wrap_are_refused(void **state)
     assert_int_equal(out, 7);
 }
 
-static void numbers_are_little_endian(void **state)
+KT_TEST(numbers_are_little_endian)
 {
     unsigned char bytes[8];
-    (void)state;
     kn_put_u32(bytes, UINT32_C(0x89abcdef));
     assert_memory_equal(bytes, "\xef\xcd\xab\x89", 4);
     assert_true(kn_get_u16(bytes) == UINT16_C(0xcdef));
@@ -46,12 +43,4 @@ static void numbers_are_little_endian(void **state)
     assert_true(kn_get_u64(bytes) == UINT64_C(0xfedcba9876543210));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_that_wrap_are_refused),
-        cmocka_unit_test(products_that_wrap_are_refused),
-        cmocka_unit_test(numbers_are_little_endian),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/cmocka.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
-static void set_fills_all_lines_and_returns_the_status(void **state)
+KT_TEST(set_fills_all_lines_and_returns_the_status)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     assert_int_equal(
         kiln_diag_set(&diag, KILN_E_IO, "free space", "cannot write x", "disk %d full", 3),
         KILN_E_IO);
@@ -23,9 +22,8 @@ static void set_fills_all_lines_and_returns_the_status(void **state)
     assert_string_equal(diag.what, "");
 }
 
-static void null_is_allowed_everywhere(void **state)
+KT_TEST(null_is_allowed_everywhere)
 {
-    (void)state;
     assert_int_equal(kiln_diag_set(NULL, KILN_E_BUSY, "a", "b", "%s", "c"), KILN_E_BUSY);
     kiln_diag_set_log(NULL, "x", 1);
     kiln_diag_set_vendor_code(NULL, 5);
@@ -41,10 +39,9 @@ static void null_is_allowed_everywhere(void **state)
     assert_string_equal(line, "");
 }
 
-static void setting_replaces_log_and_code(void **state)
+KT_TEST(setting_replaces_log_and_code)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     kiln_diag_set_log(&diag, "error: x", 8);
     kiln_diag_set_vendor_code(&diag, -11);
     assert_int_equal(diag.vendor_code, -11);
@@ -57,10 +54,9 @@ static void setting_replaces_log_and_code(void **state)
     kiln_diag_clear(&diag);
 }
 
-static void arguments_may_come_from_the_diag_itself(void **state)
+KT_TEST(arguments_may_come_from_the_diag_itself)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     (void)kiln_diag_set(&diag, KILN_E_IO, "fix it", "inner", "%s", "because");
     (void)kiln_diag_set(&diag, diag.status, diag.fix, "outer", "%s: %s", diag.what, diag.why);
     assert_string_equal(diag.what, "outer");
@@ -69,10 +65,9 @@ static void arguments_may_come_from_the_diag_itself(void **state)
     kiln_diag_clear(&diag);
 }
 
-static void line_breaks_become_blanks(void **state)
+KT_TEST(line_breaks_become_blanks)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     (void)kiln_diag_set(&diag, KILN_E_IO, "a\tb", "c\nd\r", "%s", "e\x1b[31m\nf\x7f");
     assert_string_equal(diag.fix, "a b");
     assert_string_equal(diag.what, "c d ");
@@ -80,11 +75,10 @@ static void line_breaks_become_blanks(void **state)
     kiln_diag_clear(&diag);
 }
 
-static void long_lines_are_cut_between_characters(void **state)
+KT_TEST(long_lines_are_cut_between_characters)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     char text[2000];
-    (void)state;
     for (size_t shift = 0; shift < 4; shift++) {
         memset(text, 'x', shift);
         for (size_t i = shift; i + 4 < sizeof text; i += 4) {
@@ -103,12 +97,11 @@ static void long_lines_are_cut_between_characters(void **state)
     kiln_diag_clear(&diag);
 }
 
-static void a_log_is_kept_as_it_is_up_to_a_bound(void **state)
+KT_TEST(a_log_is_kept_as_it_is_up_to_a_bound)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     size_t size = ((size_t)1 << 20) + 10;
     char *big = malloc(size);
-    (void)state;
     assert_non_null(big);
     memset(big, 'x', size);
     big[1] = '\0';
@@ -124,10 +117,9 @@ static void a_log_is_kept_as_it_is_up_to_a_bound(void **state)
     free(big);
 }
 
-static void a_log_is_dropped_for_want_of_memory(void **state)
+KT_TEST(a_log_is_dropped_for_want_of_memory)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     kt_failalloc_arm(1, false);
     kiln_diag_set_log(&diag, "text", 4);
     kt_failalloc_disarm();
@@ -136,7 +128,7 @@ static void a_log_is_dropped_for_want_of_memory(void **state)
     assert_int_equal(diag.log_length, 0);
 }
 
-static void format_joins_what_is_there(void **state)
+KT_TEST(format_joins_what_is_there)
 {
     static const struct {
         const char *what, *why, *fix, *line;
@@ -145,7 +137,6 @@ static void format_joins_what_is_there(void **state)
         {"", "b", "", "b"},          {"", "b", "c", "b (c)"}, {"", "", "", "in use"},
     };
     char line[64];
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kiln_diag diag = KILN_DIAG_INIT;
         (void)kiln_diag_set(&diag, KILN_E_BUSY, rows[i].fix, rows[i].what, "%s", rows[i].why);
@@ -192,11 +183,10 @@ static void expect_empty(const kiln_diag *diag)
     assert_int_equal(diag->log_length, 0);
 }
 
-static void a_move_loses_nothing(void **state)
+KT_TEST(a_move_loses_nothing)
 {
     kiln_diag from = full_diag();
     kiln_diag to = full_diag(); /* whose own log must not leak */
-    (void)state;
     (void)kiln_diag_set(&to, KILN_E_IO, NULL, "older", "older");
     kn_diag_move(&to, &from);
     expect_full(&to);
@@ -205,11 +195,10 @@ static void a_move_loses_nothing(void **state)
     expect_empty(&to);
 }
 
-static void a_copy_loses_nothing(void **state)
+KT_TEST(a_copy_loses_nothing)
 {
     kiln_diag from = full_diag();
     kiln_diag to = full_diag();
-    (void)state;
     kn_diag_copy(&to, &from);
     expect_full(&to);
     expect_full(&from);
@@ -226,32 +215,14 @@ static void a_copy_loses_nothing(void **state)
     kiln_diag_clear(&from);
 }
 
-static void memory_that_ran_out_is_named(void **state)
+KT_TEST(memory_that_ran_out_is_named)
 {
     kiln_diag diag = full_diag();
     char line[64];
-    (void)state;
     assert_int_equal(kn_no_memory(&diag, "opening a cache"), KILN_E_NOMEM);
     (void)kiln_diag_format(&diag, line, sizeof line);
     assert_string_equal(line, "opening a cache: out of memory");
     assert_int_equal(kn_no_memory(NULL, "x"), KILN_E_NOMEM);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(set_fills_all_lines_and_returns_the_status),
-        cmocka_unit_test(null_is_allowed_everywhere),
-        cmocka_unit_test(setting_replaces_log_and_code),
-        cmocka_unit_test(arguments_may_come_from_the_diag_itself),
-        cmocka_unit_test(line_breaks_become_blanks),
-        cmocka_unit_test(long_lines_are_cut_between_characters),
-        cmocka_unit_test(a_log_is_kept_as_it_is_up_to_a_bound),
-        cmocka_unit_test(a_log_is_dropped_for_want_of_memory),
-        cmocka_unit_test(format_joins_what_is_there),
-        cmocka_unit_test(a_move_loses_nothing),
-        cmocka_unit_test(a_copy_loses_nothing),
-        cmocka_unit_test(memory_that_ran_out_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

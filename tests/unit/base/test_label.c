@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "support/cmocka.h"
+#include "support/suite.h"
 
-static void files_and_kernels_are_named(void **state)
+KT_TEST(files_and_kernels_are_named)
 {
-    (void)state;
     static const struct {
         const char *file, *source, *label;
     } rows[] = {
@@ -36,9 +35,8 @@ static void files_and_kernels_are_named(void **state)
     }
 }
 
-static void labels_are_bounded(void **state)
+KT_TEST(labels_are_bounded)
 {
-    (void)state;
     char label[KN_LABEL_SIZE], file[2 * KN_LABEL_SIZE], source[8192];
     memset(file, 'f', sizeof file - 1);
     file[sizeof file - 1] = '\0';
@@ -57,9 +55,8 @@ static void labels_are_bounded(void **state)
 }
 
 /* Facts are any program's bytes: what is not whole is not taken for a label. */
-static void a_label_is_found_in_facts(void **state)
+KT_TEST(a_label_is_found_in_facts)
 {
-    (void)state;
     kn_strbuf facts;
     kn_span label;
     kn_strbuf_init(&facts, 0);
@@ -86,12 +83,4 @@ static void a_label_is_found_in_facts(void **state)
     kn_strbuf_deinit(&facts);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_and_kernels_are_named),
-        cmocka_unit_test(labels_are_bounded),
-        cmocka_unit_test(a_label_is_found_in_facts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/cmocka.h"
-#include "support/tmpdir.h"
+#include "support/suite.h"
 
 typedef struct capture {
     size_t count;
@@ -33,10 +32,11 @@ static int restore(void **state)
     return 0;
 }
 
-static void a_sink_gets_its_level_and_what_is_more_important(void **state)
+#define TEST(name) KT_TEST_WITH(NULL, restore, name)
+
+TEST(a_sink_gets_its_level_and_what_is_more_important)
 {
     capture c = {0};
-    (void)state;
     kiln_log_set(keep, &c, KILN_LOG_WARN);
     assert_true(kn_log_enabled(KILN_LOG_ERROR));
     assert_true(kn_log_enabled(KILN_LOG_WARN));
@@ -53,11 +53,10 @@ static void a_sink_gets_its_level_and_what_is_more_important(void **state)
     assert_int_equal(c.count, 1);
 }
 
-static void a_line_is_one_line_of_bounded_length(void **state)
+TEST(a_line_is_one_line_of_bounded_length)
 {
     capture c = {0};
     char big[5000];
-    (void)state;
     kiln_log_set(keep, &c, KILN_LOG_DEBUG);
     kn_log(KILN_LOG_DEBUG, "a\nb\tc\x1b");
     assert_string_equal(c.line, "a b c ");
@@ -70,10 +69,9 @@ static void a_line_is_one_line_of_bounded_length(void **state)
     assert_int_equal(c.count, 2);
 }
 
-static void once_is_once_for_equal_lines(void **state)
+TEST(once_is_once_for_equal_lines)
 {
     capture c = {0};
-    (void)state;
     kn_log_once(KILN_LOG_WARN, "once A %d", 1); /* nobody hears it: it does not count */
     kiln_log_set(keep, &c, KILN_LOG_WARN);
     for (int i = 0; i < 5; i++) {
@@ -86,10 +84,9 @@ static void once_is_once_for_equal_lines(void **state)
     assert_int_equal(c.count, 3);
 }
 
-static void once_remembers_a_bounded_number_of_lines(void **state)
+TEST(once_remembers_a_bounded_number_of_lines)
 {
     capture c = {0};
-    (void)state;
     kiln_log_set(keep, &c, KILN_LOG_WARN);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 256; i++) {
@@ -103,11 +100,10 @@ static void once_remembers_a_bounded_number_of_lines(void **state)
     assert_int_equal(c.count, 258);
 }
 
-static void a_diag_becomes_one_line(void **state)
+TEST(a_diag_becomes_one_line)
 {
     capture c = {0};
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     (void)kiln_diag_set(&diag, KILN_E_IO, "fix", "what", "why");
     kn_log_diag(KILN_LOG_ERROR, "store", &diag); /* off */
     kiln_log_set(keep, &c, KILN_LOG_ERROR);
@@ -141,7 +137,7 @@ static char *lines_with(const char *value)
     return text;
 }
 
-static void the_default_follows_KILN_LOG(void **state)
+TEST(the_default_follows_KILN_LOG)
 {
     static const struct {
         const char *value, *lines;
@@ -156,7 +152,6 @@ static void the_default_follows_KILN_LOG(void **state)
         {"info", "kiln: error: e\nkiln: warn: w\nkiln: info: i\n"},
         {"debug", "kiln: error: e\nkiln: warn: w\nkiln: info: i\nkiln: debug: d\n"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *lines = lines_with(rows[i].value);
         assert_string_equal(lines, rows[i].lines);
@@ -191,12 +186,11 @@ static void *log_lines(void *user)
     return NULL;
 }
 
-static void sink_calls_are_serialised(void **state)
+TEST(sink_calls_are_serialised)
 {
     pthread_t threads[THREADS];
     int numbers[THREADS];
     crowd c = {0};
-    (void)state;
     kiln_log_set(count_calls, &c, KILN_LOG_INFO);
     for (int i = 0; i < THREADS; i++) {
         numbers[i] = i;
@@ -231,10 +225,9 @@ static void log_much(void *user, kiln_log_level level, const char *line)
 
 /* As in a child that was forked while another thread wrote a line: the flag is never given back.
  * One line waits for a second; 200 of them would take this test past its limit. */
-static void who_waited_in_vain_once_waits_no_more(void **state)
+TEST(who_waited_in_vain_once_waits_no_more)
 {
     int calls = 0;
-    (void)state;
     kiln_log_set(log_much, &calls, KILN_LOG_INFO);
     kn_log(KILN_LOG_INFO, "first");
     assert_int_equal(calls, 1);
@@ -242,27 +235,12 @@ static void who_waited_in_vain_once_waits_no_more(void **state)
     assert_int_equal(calls, 2);
 }
 
-static void a_sink_that_logs_loses_its_line_and_does_not_hang(void **state)
+TEST(a_sink_that_logs_loses_its_line_and_does_not_hang)
 {
     size_t count = 0;
-    (void)state;
     kiln_log_set(log_again, &count, KILN_LOG_ERROR);
     kn_log(KILN_LOG_ERROR, "first");
     assert_int_equal(count, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_sink_gets_its_level_and_what_is_more_important, restore),
-        cmocka_unit_test_teardown(a_line_is_one_line_of_bounded_length, restore),
-        cmocka_unit_test_teardown(once_is_once_for_equal_lines, restore),
-        cmocka_unit_test_teardown(once_remembers_a_bounded_number_of_lines, restore),
-        cmocka_unit_test_teardown(a_diag_becomes_one_line, restore),
-        cmocka_unit_test_teardown(the_default_follows_KILN_LOG, restore),
-        cmocka_unit_test_teardown(sink_calls_are_serialised, restore),
-        cmocka_unit_test_teardown(who_waited_in_vain_once_waits_no_more, restore),
-        cmocka_unit_test_teardown(a_sink_that_logs_loses_its_line_and_does_not_hang, restore),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/cmocka.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
 static int values[2000];
 
@@ -15,14 +15,13 @@ static size_t name_of(int i, char *name)
     return (size_t)snprintf(name, 32, "key-%d", i);
 }
 
-static void an_empty_map_finds_nothing(void **state)
+KT_TEST(an_empty_map_finds_nothing)
 {
     kn_map map;
     size_t cursor = 0;
     const void *key;
     size_t key_size;
     void *value;
-    (void)state;
     kn_map_init(&map);
     assert_null(kn_map_find(&map, "a", 1));
     assert_null(kn_map_remove(&map, "a", 1));
@@ -30,11 +29,10 @@ static void an_empty_map_finds_nothing(void **state)
     kn_map_deinit(&map);
 }
 
-static void keys_are_copied_bytes(void **state)
+KT_TEST(keys_are_copied_bytes)
 {
     kn_map map;
     char key[] = "a\0b";
-    (void)state;
     kn_map_init(&map);
     assert_true(kn_map_put(&map, key, 3, &values[0], NULL));
     assert_true(kn_map_put(&map, key, 1, &values[1], NULL));
@@ -48,11 +46,10 @@ static void keys_are_copied_bytes(void **state)
     kn_map_deinit(&map);
 }
 
-static void put_replaces_and_gives_the_old_value(void **state)
+KT_TEST(put_replaces_and_gives_the_old_value)
 {
     kn_map map;
     void *old = &values[9];
-    (void)state;
     kn_map_init(&map);
     assert_true(kn_map_put(&map, "k", 1, &values[0], &old));
     assert_null(old);
@@ -65,7 +62,7 @@ static void put_replaces_and_gives_the_old_value(void **state)
     kn_map_deinit(&map);
 }
 
-static void it_agrees_with_a_plain_table(void **state)
+KT_TEST(it_agrees_with_a_plain_table)
 {
     enum { KEYS = 2000, STEPS = 60000 };
     bool present[KEYS] = {false};
@@ -73,7 +70,6 @@ static void it_agrees_with_a_plain_table(void **state)
     unsigned random = 12345;
     kn_map map;
     char name[32];
-    (void)state;
     kn_map_init(&map);
     for (int step = 0; step < STEPS; step++) {
         random = random * 1103515245u + 12345u;
@@ -113,11 +109,10 @@ static void it_agrees_with_a_plain_table(void **state)
     kn_map_deinit(&map);
 }
 
-static void deleted_places_do_not_fill_the_table(void **state)
+KT_TEST(deleted_places_do_not_fill_the_table)
 {
     kn_map map;
     char name[32];
-    (void)state;
     kn_map_init(&map);
     for (int i = 0; i < 100000; i++) {
         size_t size = name_of(i, name);
@@ -147,21 +142,9 @@ static bool fill(void *user)
     return all;
 }
 
-static void want_of_memory_leaves_it_unchanged(void **state)
+KT_TEST(want_of_memory_leaves_it_unchanged)
 {
-    (void)state;
     assert_true(kt_failalloc_each(fill, NULL) > 50);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_map_finds_nothing),
-        cmocka_unit_test(keys_are_copied_bytes),
-        cmocka_unit_test(put_replaces_and_gives_the_old_value),
-        cmocka_unit_test(it_agrees_with_a_plain_table),
-        cmocka_unit_test(deleted_places_do_not_fill_the_table),
-        cmocka_unit_test(want_of_memory_leaves_it_unchanged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

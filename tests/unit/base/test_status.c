@@ -3,11 +3,10 @@
 
 #include <string.h>
 
-#include "support/cmocka.h"
+#include "support/suite.h"
 
-static void every_status_has_its_name_and_a_text(void **state)
+KT_TEST(every_status_has_its_name_and_a_text)
 {
-    (void)state;
 #define CHECK(name, value, text)                                                                   \
     assert_int_equal(name, value);                                                                 \
     assert_string_equal(kiln_status_name(name), #name);                                            \
@@ -18,14 +17,13 @@ static void every_status_has_its_name_and_a_text(void **state)
     assert_int_equal(KILN_OK, 0);
 }
 
-static void texts_are_all_different(void **state)
+KT_TEST(texts_are_all_different)
 {
     const kiln_status all[] = {
 #define VALUE(name, value, text) name,
         KILN_STATUS_MAP(VALUE)
 #undef VALUE
     };
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         for (size_t j = 0; j < i; j++) {
             assert_string_not_equal(kiln_status_text(all[i]), kiln_status_text(all[j]));
@@ -33,19 +31,10 @@ static void texts_are_all_different(void **state)
     }
 }
 
-static void unknown_values_are_named_so(void **state)
+KT_TEST(unknown_values_are_named_so)
 {
-    (void)state;
     assert_string_equal(kiln_status_name((kiln_status)9999), "KILN_E_UNKNOWN");
     assert_string_equal(kiln_status_text((kiln_status)-1), "unknown status");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_its_name_and_a_text),
-        cmocka_unit_test(texts_are_all_different),
-        cmocka_unit_test(unknown_values_are_named_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/cmocka.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
-static void it_grows_and_stays_terminated(void **state)
+KT_TEST(it_grows_and_stays_terminated)
 {
     kn_strbuf b;
-    (void)state;
     kn_strbuf_init(&b, 0);
     assert_string_equal(kn_strbuf_text(&b), "");
     for (int i = 0; i < 1000; i++) {
@@ -29,9 +28,8 @@ static void it_grows_and_stays_terminated(void **state)
 }
 
 /* Memory that was used before, so that nothing looks terminated by chance. */
-static void printing_nothing_first_terminates(void **state)
+KT_TEST(printing_nothing_first_terminates)
 {
-    (void)state;
     char *used = malloc(64);
     assert_non_null(used);
     memset(used, 'x', 64);
@@ -45,10 +43,9 @@ static void printing_nothing_first_terminates(void **state)
     kn_strbuf_deinit(&b);
 }
 
-static void numbers_are_decimal(void **state)
+KT_TEST(numbers_are_decimal)
 {
     kn_strbuf b;
-    (void)state;
     kn_strbuf_init(&b, 0);
     kn_strbuf_reserve(&b, 100);
     assert_true(b.capacity > 100);
@@ -66,10 +63,9 @@ static void numbers_are_decimal(void **state)
     kn_strbuf_deinit(&b);
 }
 
-static void bytes_may_be_zero(void **state)
+KT_TEST(bytes_may_be_zero)
 {
     kn_strbuf b;
-    (void)state;
     kn_strbuf_init(&b, 0);
     kn_strbuf_append(&b, "a\0b", 3);
     assert_int_equal(b.length, 3);
@@ -77,10 +73,9 @@ static void bytes_may_be_zero(void **state)
     kn_strbuf_deinit(&b);
 }
 
-static void the_limit_is_exact_and_sticky(void **state)
+KT_TEST(the_limit_is_exact_and_sticky)
 {
     kn_strbuf b;
-    (void)state;
     kn_strbuf_init(&b, 5);
     kn_strbuf_append_text(&b, "12345");
     assert_true(kn_strbuf_ok(&b));
@@ -103,11 +98,10 @@ static void the_limit_is_exact_and_sticky(void **state)
     kn_strbuf_deinit(&b);
 }
 
-static void detach_hands_the_bytes_over(void **state)
+KT_TEST(detach_hands_the_bytes_over)
 {
     kn_strbuf b;
     size_t length = 9;
-    (void)state;
     kn_strbuf_init(&b, 0);
     char *text = kn_strbuf_detach(&b, &length);
     assert_string_equal(text, "");
@@ -138,22 +132,9 @@ static bool build(void *user)
     return ok;
 }
 
-static void want_of_memory_is_a_failure_not_a_crash(void **state)
+KT_TEST(want_of_memory_is_a_failure_not_a_crash)
 {
-    (void)state;
     assert_true(kt_failalloc_each(build, NULL) >= 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_grows_and_stays_terminated),
-        cmocka_unit_test(printing_nothing_first_terminates),
-        cmocka_unit_test(numbers_are_decimal),
-        cmocka_unit_test(bytes_may_be_zero),
-        cmocka_unit_test(the_limit_is_exact_and_sticky),
-        cmocka_unit_test(detach_hands_the_bytes_over),
-        cmocka_unit_test(want_of_memory_is_a_failure_not_a_crash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

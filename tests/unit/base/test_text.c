@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/cmocka.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
-static void copies_are_terminated_and_may_fail(void **state)
+KT_TEST(copies_are_terminated_and_may_fail)
 {
-    (void)state;
     char *a = kn_text_copy("abc");
     char *b = kn_text_copy_n("abc", 2);
     char *c = kn_bytes_copy("a\0c", 3);
@@ -30,7 +29,7 @@ static void copies_are_terminated_and_may_fail(void **state)
     kt_failalloc_disarm();
 }
 
-static void a_field_is_cut_between_characters(void **state)
+KT_TEST(a_field_is_cut_between_characters)
 {
     static const struct {
         const char *text;
@@ -50,7 +49,6 @@ static void a_field_is_cut_between_characters(void **state)
         {"\xf0\x9f\x94\xa5", 5, "\xf0\x9f\x94\xa5"},
         {"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80"}, /* no UTF-8 at all */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char field[16];
         memset(field, 'Z', sizeof field);
@@ -83,9 +81,8 @@ static void a_field_is_cut_between_characters(void **state)
     assert_string_equal(own, "abc");
 }
 
-static void starts_and_ends(void **state)
+KT_TEST(starts_and_ends)
 {
-    (void)state;
     assert_true(kn_text_starts("kernel.cl", "kern"));
     assert_true(kn_text_starts("kernel.cl", ""));
     assert_false(kn_text_starts("ker", "kern"));
@@ -95,20 +92,18 @@ static void starts_and_ends(void **state)
     assert_false(kn_text_ends("kernel.cl", ".c"));
 }
 
-static void control_characters_become_blanks(void **state)
+KT_TEST(control_characters_become_blanks)
 {
     char line[] = "a\r\nb\tc\x01\x7f\xc3\xa4";
-    (void)state;
     kn_text_flatten(line);
     assert_string_equal(line, "a  b c  \xc3\xa4");
 }
 
-static void numbers_are_whole_or_refused(void **state)
+KT_TEST(numbers_are_whole_or_refused)
 {
     static const char *const bad[] = {
         "", " 1", "1 ", "-1", "+1", "0x10", "1.5", "1e3", "K", "1a", "18446744073709551616"};
     uint64_t value = 7;
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(kn_text_to_u64(bad[i], &value));
         assert_false(kn_text_to_size(bad[i], &value));
@@ -121,7 +116,7 @@ static void numbers_are_whole_or_refused(void **state)
     assert_true(value == 7);
 }
 
-static void sizes_have_units_of_1024(void **state)
+KT_TEST(sizes_have_units_of_1024)
 {
     static const struct {
         const char *text;
@@ -136,7 +131,6 @@ static void sizes_have_units_of_1024(void **state)
                 {"0T", 0}};
     static const char *const bad[] = {"16777216T", "1KB", "1KK", "1P", "1k", "2 G", "G2", "1.5G"};
     uint64_t bytes = 7;
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(kn_text_to_size(bad[i], &bytes));
         assert_true(bytes == 7);
@@ -147,12 +141,11 @@ static void sizes_have_units_of_1024(void **state)
     }
 }
 
-static void hex_goes_both_ways(void **state)
+KT_TEST(hex_goes_both_ways)
 {
     unsigned char bytes[256];
     unsigned char back[256];
     char text[513];
-    (void)state;
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (unsigned char)i;
     }
@@ -171,9 +164,8 @@ static void hex_goes_both_ways(void **state)
     assert_false(kn_hex_decode("", back, 1));
 }
 
-static void words_apart(void **state)
+KT_TEST(words_apart)
 {
-    (void)state;
     const char *const apart[][2] = {{"vulcan", "vulkan"}, {"opencl", "opncl"}, {"cuda", "cudaa"}};
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(kn_text_distance(apart[i][0], apart[i][1]), 1);
@@ -186,17 +178,4 @@ static void words_apart(void **state)
     assert_true(kn_text_distance("a word of more than thirty-two bytes", "cpu") == SIZE_MAX);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_are_terminated_and_may_fail),
-        cmocka_unit_test(a_field_is_cut_between_characters),
-        cmocka_unit_test(starts_and_ends),
-        cmocka_unit_test(control_characters_become_blanks),
-        cmocka_unit_test(numbers_are_whole_or_refused),
-        cmocka_unit_test(sizes_have_units_of_1024),
-        cmocka_unit_test(hex_goes_both_ways),
-        cmocka_unit_test(words_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -6,6 +6,7 @@
 #include "core/build/stage_artifact.h"
 #include "interpose/parts.h"
 #include "interpose/rtc_answer.h"
+#include "support/suite.h"
 #include "unit/store/support.h"
 
 static const char golden[] = KILN_GOLDEN "/cache-v1";
@@ -148,7 +149,7 @@ static void copy_entry(const char *root, const kiln_key *key)
     free(bytes);
 }
 
-static void entries_of_the_state_before_are_found_and_read(void **state)
+KT_TEST_IN_DIR(entries_of_the_state_before_are_found_and_read)
 {
     char *root = *state;
     if (getenv("KILN_UPDATE") != NULL) {
@@ -174,11 +175,4 @@ static void entries_of_the_state_before_are_found_and_read(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(entries_of_the_state_before_are_found_and_read,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/late.h"
+#include "support/suite.h"
 #include "unit/engine/fake.h"
 #include "unit/store/support.h"
 
@@ -82,7 +83,9 @@ static kiln_status end_process(void *call, kiln_blob **out_blob, kiln_diag *diag
     _exit(3);
 }
 
-static void what_was_deferred_is_published_late(void **state)
+#define TEST(name) KT_TEST_WITH(set_up, tear_down, name)
+
+TEST(what_was_deferred_is_published_late)
 {
     world *w = *state;
     kt_fake other = {.frontend = &kt_stage, .cache = w->cache};
@@ -96,7 +99,7 @@ static void what_was_deferred_is_published_late(void **state)
     assert_int_equal(other.compiles, 0);
 }
 
-static void a_read_that_ended_a_process_is_left_out(void **state)
+TEST(a_read_that_ended_a_process_is_left_out)
 {
     world *w = *state;
     int status = 0;
@@ -115,7 +118,7 @@ static void a_read_that_ended_a_process_is_left_out(void **state)
 }
 
 /* The cache may have it by now, and is not asked. */
-static void what_was_deferred_before_is_adopted_without_a_lookup(void **state)
+TEST(what_was_deferred_before_is_adopted_without_a_lookup)
 {
     world *w = *state;
     kt_counters counters;
@@ -132,14 +135,4 @@ static void what_was_deferred_before_is_adopted_without_a_lookup(void **state)
     assert_int_equal(counters.hits_memory + counters.hits_disk, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_was_deferred_is_published_late),
-        TEST(a_read_that_ended_a_process_is_left_out),
-        TEST(what_was_deferred_before_is_adopted_without_a_lookup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

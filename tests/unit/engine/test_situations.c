@@ -6,6 +6,7 @@
 
 #include "store/disk/loads.h"
 #include "support/faultfs.h"
+#include "support/suite.h"
 #include "support/unended.h"
 #include "unit/engine/counts.h"
 #include "unit/engine/fake.h"
@@ -525,30 +526,19 @@ static void check_frontend(const kn_frontend *frontend)
     }
 }
 
-static void a_shim_passes_every_situation(void **state)
+KT_TEST(a_shim_passes_every_situation)
 {
-    (void)state;
     check_frontend(&kt_shim);
 }
 
-static void a_driver_passes_every_situation(void **state)
+KT_TEST(a_driver_passes_every_situation)
 {
-    (void)state;
     check_frontend(&kt_driver);
 }
 
-static void a_stage_passes_every_situation(void **state)
+KT_TEST(a_stage_passes_every_situation)
 {
-    (void)state;
     check_frontend(&kt_stage);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shim_passes_every_situation),
-        cmocka_unit_test(a_driver_passes_every_situation),
-        cmocka_unit_test(a_stage_passes_every_situation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -11,10 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/failalloc.h"
-#include "support/tmpdir.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 #include "sys/lock.h"
 #include "sys/thread.h"
@@ -91,9 +89,8 @@ static kn_flight_seat *lead(kn_flight *flight, const uint8_t key[32])
     return seat;
 }
 
-static void followers_share_the_result(void **state)
+KT_TEST(followers_share_the_result)
 {
-    (void)state;
     _Atomic int result = 1, entering = 0;
     follower followers[FOLLOWERS];
     kn_thread *threads[FOLLOWERS];
@@ -112,9 +109,8 @@ static void followers_share_the_result(void **state)
     kn_flight_destroy(flight);
 }
 
-static void followers_get_the_failure_with_its_log(void **state)
+KT_TEST(followers_get_the_failure_with_its_log)
 {
-    (void)state;
     _Atomic int entering = 0;
     follower followers[FOLLOWERS];
     kn_thread *threads[FOLLOWERS];
@@ -140,9 +136,8 @@ static void followers_get_the_failure_with_its_log(void **state)
     kn_flight_destroy(flight);
 }
 
-static void C4_a_slow_leader_is_not_waited_for_for_ever(void **state)
+KT_TEST(C4_a_slow_leader_is_not_waited_for_for_ever)
 {
-    (void)state;
     _Atomic int entering = 0;
     follower followers[FOLLOWERS];
     kn_thread *threads[FOLLOWERS];
@@ -157,9 +152,8 @@ static void C4_a_slow_leader_is_not_waited_for_for_ever(void **state)
     kn_flight_destroy(flight);
 }
 
-static void C5_waiting_costs_nothing(void **state)
+KT_TEST(C5_waiting_costs_nothing)
 {
-    (void)state;
     _Atomic int result = 1, entering = 0;
     follower followers[FOLLOWERS];
     kn_thread *threads[FOLLOWERS];
@@ -179,9 +173,8 @@ static void C5_waiting_costs_nothing(void **state)
     kn_flight_destroy(flight);
 }
 
-static void a_leader_may_lead_other_keys_and_its_own_alone(void **state)
+KT_TEST(a_leader_may_lead_other_keys_and_its_own_alone)
 {
-    (void)state;
     kn_flight *flight = make(NULL);
     kn_flight_seat *outer = lead(flight, key_a), *inner = lead(flight, key_b), *own = NULL;
     void *result = NULL;
@@ -207,7 +200,7 @@ static bool at_third(void *user)
     return ++*(int *)user == 3;
 }
 
-static void the_lock_excludes_and_is_freed(void **state)
+KT_TEST_IN_DIR(the_lock_excludes_and_is_freed)
 {
     char *path = kt_path(*state, "lock");
     kn_flight *a = make(path), *b = make(path);
@@ -233,7 +226,7 @@ static void the_lock_excludes_and_is_freed(void **state)
     free(path);
 }
 
-static void C3_without_locks_the_leader_goes_on(void **state)
+KT_TEST_IN_DIR(C3_without_locks_the_leader_goes_on)
 {
     char *path = kt_path(*state, "no-such-folder/lock");
     kn_flight_wait wait;
@@ -261,7 +254,7 @@ static size_t count_threads(void)
     return count;
 }
 
-static void E13_a_lock_starts_no_thread(void **state)
+KT_TEST_IN_DIR(E13_a_lock_starts_no_thread)
 {
     char *path = kt_path(*state, "lock");
     kn_flight *flight = make(path);
@@ -280,7 +273,7 @@ static void E13_a_lock_starts_no_thread(void **state)
 }
 
 /* A driver that forks in a compile, and comes back in the child as well. */
-static void E13_a_forked_child_waits_for_no_thread(void **state)
+KT_TEST_IN_DIR(E13_a_forked_child_waits_for_no_thread)
 {
     char *path = kt_path(*state, "lock");
     kn_flight *flight = make(path);
@@ -320,7 +313,7 @@ static void come_and_go(void *user)
     }
 }
 
-static void E13_locks_that_come_and_go_at_once(void **state)
+KT_TEST_IN_DIR(E13_locks_that_come_and_go_at_once)
 {
     char *path = kt_path(*state, "lock");
     kn_flight *flight = make(path);
@@ -360,29 +353,11 @@ static bool fly_without_memory(void *user)
     return worked;
 }
 
-static void flights_survive_failing_allocations(void **state)
+KT_TEST_IN_DIR(flights_survive_failing_allocations)
 {
     char *path = kt_path(*state, "lock");
     assert_true(kt_failalloc_each(fly_without_memory, path) >= 5);
     free(path);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(followers_share_the_result),
-        cmocka_unit_test(followers_get_the_failure_with_its_log),
-        cmocka_unit_test(C4_a_slow_leader_is_not_waited_for_for_ever),
-        cmocka_unit_test(C5_waiting_costs_nothing),
-        cmocka_unit_test(a_leader_may_lead_other_keys_and_its_own_alone),
-        IN_DIR(the_lock_excludes_and_is_freed),
-        IN_DIR(E13_a_lock_starts_no_thread),
-        IN_DIR(E13_a_forked_child_waits_for_no_thread),
-        IN_DIR(E13_locks_that_come_and_go_at_once),
-        IN_DIR(C3_without_locks_the_leader_goes_on),
-        IN_DIR(flights_survive_failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "support/cmocka.h"
-#include "support/tmpdir.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 
@@ -87,7 +86,7 @@ static int look(rig *r, uint64_t id, int count, uint64_t step)
 enum { MANY = 1000 };
 #define SECOND UINT64_C(1000000000)
 
-static void a_halted_holder_is_silent_after_time_and_looks(void **state)
+KT_TEST_IN_DIR(a_halted_holder_is_silent_after_time_and_looks)
 {
     rig r = make_rig(*state);
     kn_pulse_take(r.holds, LOCK);
@@ -99,7 +98,7 @@ static void a_halted_holder_is_silent_after_time_and_looks(void **state)
     end_rig(&r);
 }
 
-static void one_that_works_in_between_is_not(void **state)
+KT_TEST_IN_DIR(one_that_works_in_between_is_not)
 {
     rig r = make_rig(*state);
     kn_pulse_take(r.holds, LOCK);
@@ -113,7 +112,7 @@ static void one_that_works_in_between_is_not(void **state)
     end_rig(&r);
 }
 
-static void the_next_holder_is_watched_afresh(void **state)
+KT_TEST_IN_DIR(the_next_holder_is_watched_afresh)
 {
     rig r = make_rig(*state);
     char *path = kt_path(*state, "lock");
@@ -130,7 +129,7 @@ static void the_next_holder_is_watched_afresh(void **state)
 }
 
 /* An earlier version, or a holder of another lock. */
-static void one_without_a_pulse_is_never_silent(void **state)
+KT_TEST_IN_DIR(one_without_a_pulse_is_never_silent)
 {
     rig r = make_rig(*state);
     assert_int_equal(look(&r, LOCK, MANY, SECOND), 0);
@@ -140,7 +139,7 @@ static void one_without_a_pulse_is_never_silent(void **state)
     end_rig(&r);
 }
 
-static void processes_that_cannot_be_known_are_never_silent(void **state)
+KT_TEST_IN_DIR(processes_that_cannot_be_known_are_never_silent)
 {
     rig r = make_rig(*state);
     kn_pulse_take(r.holds, LOCK);
@@ -162,16 +161,4 @@ static void processes_that_cannot_be_known_are_never_silent(void **state)
     end_rig(&r);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(a_halted_holder_is_silent_after_time_and_looks),
-        IN_DIR(one_that_works_in_between_is_not),
-        IN_DIR(the_next_holder_is_watched_afresh),
-        IN_DIR(one_without_a_pulse_is_never_silent),
-        IN_DIR(processes_that_cannot_be_known_are_never_silent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -1,8 +1,8 @@
 /* A thread pool where no thread can be started: its tasks run in the call that posts them. */
 #include "exec/thread_pool.h"
 
-#include "support/cmocka.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
 enum { AGAIN = 200000 };
 
@@ -26,10 +26,9 @@ static void run(void *user, bool called_off)
     r->calls--;
 }
 
-static void without_threads_tasks_run_one_after_the_other(void **state)
+KT_TEST(without_threads_tasks_run_one_after_the_other)
 {
     repeated r = {.left = AGAIN};
-    (void)state;
     assert_int_equal(kn_thread_pool_create(4, NULL, NULL, &r.pool, NULL), KILN_OK);
     r.task = (kn_thread_pool_task){.run = run, .user = &r};
     kt_failalloc_arm(1, true); /* no thread's memory can be had */
@@ -40,10 +39,4 @@ static void without_threads_tasks_run_one_after_the_other(void **state)
     kn_thread_pool_destroy(r.pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_threads_tasks_run_one_after_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "exec/worker.h"
-#include "support/cmocka.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 #include "sys/thread.h"
 
@@ -36,9 +36,8 @@ static void *call_often(void *user)
     return NULL;
 }
 
-static void calls_run_on_one_thread(void **state)
+KT_TEST(calls_run_on_one_thread)
 {
-    (void)state;
     shared s = {0};
     pthread_t threads[4];
     assert_int_equal(kn_worker_create(&s.worker, NULL), KILN_OK);
@@ -62,9 +61,8 @@ static void call_within(void *user)
     s->value += 10;
 }
 
-static void a_call_from_its_own_thread_runs_at_once(void **state)
+KT_TEST(a_call_from_its_own_thread_runs_at_once)
 {
-    (void)state;
     shared s = {0};
     assert_int_equal(kn_worker_create(&s.worker, NULL), KILN_OK);
     kn_worker_call(s.worker, remember, &s);
@@ -80,9 +78,8 @@ static void slow_step(void *user)
     ((shared *)user)->value++;
 }
 
-static void what_was_posted_runs_before_the_end(void **state)
+KT_TEST(what_was_posted_runs_before_the_end)
 {
-    (void)state;
     shared s = {0};
     kn_worker_task tasks[3];
     assert_int_equal(kn_worker_create(&s.worker, NULL), KILN_OK);
@@ -102,12 +99,4 @@ static void what_was_posted_runs_before_the_end(void **state)
     kn_worker_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_run_on_one_thread),
-        cmocka_unit_test(a_call_from_its_own_thread_runs_at_once),
-        cmocka_unit_test(what_was_posted_runs_before_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/text.h"
+#include "support/suite.h"
 
 static void assert_digest(const void *data, size_t size, const char *expected)
 {
@@ -19,18 +18,16 @@ static void assert_digest(const void *data, size_t size, const char *expected)
     assert_string_equal(hex, expected);
 }
 
-static void published_vectors(void **state)
+KT_TEST(published_vectors)
 {
-    (void)state;
     assert_digest("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     assert_digest("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
                   "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
-static void pieces_and_reuse_change_nothing(void **state)
+KT_TEST(pieces_and_reuse_change_nothing)
 {
-    (void)state;
     char data[1000];
     uint8_t whole[KN_DIGEST_SIZE], pieces[KN_DIGEST_SIZE];
     for (size_t i = 0; i < sizeof data; i++) {
@@ -49,9 +46,8 @@ static void pieces_and_reuse_change_nothing(void **state)
     kn_digest_deinit(&digest);
 }
 
-static void a_look_at_a_digest_does_not_end_it(void **state)
+KT_TEST(a_look_at_a_digest_does_not_end_it)
 {
-    (void)state;
     char data[300];
     uint8_t looked[KN_DIGEST_SIZE], whole[KN_DIGEST_SIZE];
     memset(data, 'x', sizeof data);
@@ -67,9 +63,8 @@ static void a_look_at_a_digest_does_not_end_it(void **state)
     assert_false(kn_digest_peek(&digest, looked));
 }
 
-static void a_dead_digest_gives_zeros_and_says_so(void **state)
+KT_TEST(a_dead_digest_gives_zeros_and_says_so)
 {
-    (void)state;
     kn_digest digest = {.failed = true};
     uint8_t out[KN_DIGEST_SIZE], zero[KN_DIGEST_SIZE] = {0};
     memset(out, 0xaa, sizeof out);
@@ -77,13 +72,4 @@ static void a_dead_digest_gives_zeros_and_says_so(void **state)
     assert_memory_equal(out, zero, sizeof out);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),
-        cmocka_unit_test(pieces_and_reuse_change_nothing),
-        cmocka_unit_test(a_look_at_a_digest_does_not_end_it),
-        cmocka_unit_test(a_dead_digest_gives_zeros_and_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

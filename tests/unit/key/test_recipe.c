@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <kiln/unstable/binding.h>
 
 #include "base/text.h"
 #include "key/digest.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
 static kiln_recipe *start(void)
 {
@@ -47,9 +46,8 @@ static bool same(kiln_key a, kiln_key b)
     return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
 }
 
-static void K3_options_are_framed(void **state)
+KT_TEST(K3_options_are_framed)
 {
-    (void)state;
     assert_false(same(key_of("o", "ab", "o", "c", NULL), key_of("o", "a", "o", "bc", NULL)));
     assert_false(same(key_of("o", "abc", NULL), key_of("o", "ab", "o", "c", NULL)));
     assert_false(same(key_of("o", "", NULL), key_of(NULL)));
@@ -63,9 +61,8 @@ static void K3_options_are_framed(void **state)
     assert_true(same(key_of("o", "a", "o", "b", NULL), key_of("o", "a", "o", "b", NULL)));
 }
 
-static void K3_types_are_part_of_the_key(void **state)
+KT_TEST(K3_types_are_part_of_the_key)
 {
-    (void)state;
     kiln_key keys[4];
     for (int i = 0; i < 4; i++) {
         kiln_recipe *recipe = start();
@@ -91,9 +88,8 @@ static void K3_types_are_part_of_the_key(void **state)
     }
 }
 
-static void K3_bytes_that_look_like_a_digest_do_not_collide(void **state)
+KT_TEST(K3_bytes_that_look_like_a_digest_do_not_collide)
 {
-    (void)state;
     char *large = malloc(5000);
     assert_non_null(large);
     memset(large, 'x', 5000);
@@ -111,9 +107,8 @@ static void K3_bytes_that_look_like_a_digest_do_not_collide(void **state)
     free(large);
 }
 
-static void K4_every_byte_of_a_value_counts(void **state)
+KT_TEST(K4_every_byte_of_a_value_counts)
 {
-    (void)state;
     enum { SIZE = 4200 }; /* long enough to be kept as a digest at its full length */
     char *value = calloc(1, SIZE);
     assert_non_null(value);
@@ -140,9 +135,8 @@ static void K4_every_byte_of_a_value_counts(void **state)
     free(value);
 }
 
-static void stage_revision_and_target_are_part_of_the_key(void **state)
+KT_TEST(stage_revision_and_target_are_part_of_the_key)
 {
-    (void)state;
     kiln_recipe *a = NULL, *b = NULL, *c = NULL, *d = start();
     assert_int_equal(kiln_recipe_create("test.stage", 2, &a, NULL), KILN_OK);
     assert_int_equal(kiln_recipe_create("test.stag", 1, &b, NULL), KILN_OK);
@@ -163,9 +157,8 @@ static void stage_revision_and_target_are_part_of_the_key(void **state)
     kiln_recipe_destroy(d);
 }
 
-static void the_text_is_readable_and_proves_the_key(void **state)
+KT_TEST(the_text_is_readable_and_proves_the_key)
 {
-    (void)state;
     kiln_recipe *recipe = start();
     kiln_recipe_set_target(recipe, "cpu-x86_64");
     text(recipe, "option", "-O2 \"x\"\\\n\x01\xc3\xa9");
@@ -188,9 +181,8 @@ static void the_text_is_readable_and_proves_the_key(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-static void the_key_follows_the_fields(void **state)
+KT_TEST(the_key_follows_the_fields)
 {
-    (void)state;
     kiln_recipe *recipe = start();
     kiln_key before = kiln_recipe_key(recipe);
     assert_true(same(before, kiln_recipe_key(recipe)));
@@ -200,9 +192,8 @@ static void the_key_follows_the_fields(void **state)
 }
 
 /* Asked after each field or once at the end, it is that of the text. */
-static void a_key_that_was_asked_for_before_is_no_other(void **state)
+KT_TEST(a_key_that_was_asked_for_before_is_no_other)
 {
-    (void)state;
     kiln_recipe *recipe = start();
     char value[201];
     memset(value, 'v', sizeof value);
@@ -229,9 +220,8 @@ static size_t quote_byte(unsigned char c, char out[8])
                                           : snprintf(out, 8, "\\x%02x", c));
 }
 
-static void every_byte_is_quoted_wherever_it_stands(void **state)
+KT_TEST(every_byte_is_quoted_wherever_it_stands)
 {
-    (void)state;
     enum { LENGTH = 19 };
     for (unsigned c = 0; c < 256; c++) {
         for (size_t at = 0; at < LENGTH; at++) {
@@ -256,9 +246,8 @@ static void every_byte_is_quoted_wherever_it_stands(void **state)
     }
 }
 
-static void sources_are_not_kept_readable(void **state)
+KT_TEST(sources_are_not_kept_readable)
 {
-    (void)state;
     char *source = malloc(4097);
     assert_non_null(source);
     memset(source, 's', 4097);
@@ -272,9 +261,8 @@ static void sources_are_not_kept_readable(void **state)
     free(source);
 }
 
-static void names_are_checked(void **state)
+KT_TEST(names_are_checked)
 {
-    (void)state;
     const uint8_t none[KN_DIGEST_SIZE] = {0};
     const char *bad[] = {
         "",    "a b",      "a\n",
@@ -312,9 +300,8 @@ static void names_are_checked(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-static void fields_can_be_read_back(void **state)
+KT_TEST(fields_can_be_read_back)
 {
-    (void)state;
     kiln_recipe *recipe = start();
     text(recipe, "o", "a b");
     kn_span rest = kn_recipe_span(recipe);
@@ -341,9 +328,8 @@ static void fields_can_be_read_back(void **state)
     }
 }
 
-static void keys_have_a_text_form(void **state)
+KT_TEST(keys_have_a_text_form)
 {
-    (void)state;
     kiln_key key, back;
     char hex[KILN_KEY_TEXT_SIZE];
     for (size_t i = 0; i < sizeof key.bytes; i++) {
@@ -399,9 +385,8 @@ static bool copy_recipe(void *user)
 }
 
 /* PYTHON_AND_DOCS P1: two owners of one recipe freed it twice. */
-static void a_copy_is_a_recipe_of_its_own(void **state)
+KT_TEST(a_copy_is_a_recipe_of_its_own)
 {
-    (void)state;
     kiln_recipe *recipe = start(), *copy = NULL;
     kiln_recipe_set_target(recipe, "here");
     text(recipe, "source", "a");
@@ -430,30 +415,9 @@ static void a_copy_is_a_recipe_of_its_own(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-static void recipes_survive_failing_allocations(void **state)
+KT_TEST(recipes_survive_failing_allocations)
 {
-    (void)state;
     assert_true(kt_failalloc_each(make_recipe, NULL) > 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(K3_options_are_framed),
-        cmocka_unit_test(K3_types_are_part_of_the_key),
-        cmocka_unit_test(K3_bytes_that_look_like_a_digest_do_not_collide),
-        cmocka_unit_test(K4_every_byte_of_a_value_counts),
-        cmocka_unit_test(stage_revision_and_target_are_part_of_the_key),
-        cmocka_unit_test(the_text_is_readable_and_proves_the_key),
-        cmocka_unit_test(the_key_follows_the_fields),
-        cmocka_unit_test(a_key_that_was_asked_for_before_is_no_other),
-        cmocka_unit_test(every_byte_is_quoted_wherever_it_stands),
-        cmocka_unit_test(sources_are_not_kept_readable),
-        cmocka_unit_test(names_are_checked),
-        cmocka_unit_test(fields_can_be_read_back),
-        cmocka_unit_test(keys_have_a_text_form),
-        cmocka_unit_test(a_copy_is_a_recipe_of_its_own),
-        cmocka_unit_test(recipes_survive_failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/cmocka.h"
+#include "support/suite.h"
 
 #define MORE ((size_t)24) /* what a newer caller's struct has besides */
 
@@ -66,9 +66,8 @@ static const struct {
 };
 enum { PUBLISHED_COUNT = sizeof published / sizeof published[0] };
 
-static void what_is_published_stays(void **state)
+KT_TEST(what_is_published_stays)
 {
-    (void)state;
     for (int i = 0; i < PUBLISHED_COUNT; i++) {
         const kn_sized_facts *facts = &published[i].now;
         assert_true(facts->size >= facts->first);
@@ -144,9 +143,8 @@ static void expect_view(int kind, size_t size)
     sample_end(&s);
 }
 
-static void both_directions_are_taken(void **state)
+KT_TEST(both_directions_are_taken)
 {
-    (void)state;
     for (int i = 0; i < PUBLISHED_COUNT; i++) {
         const kn_sized_facts *facts = &published[i].now;
         expect_view(i, facts->first);
@@ -169,9 +167,8 @@ static void expect_refused(int kind, sample *s, const char *why)
     assert_null(kn_sized_view(&published[kind].now, s->given, s->room, NULL));
 }
 
-static void sizes_that_nobody_set_are_refused(void **state)
+KT_TEST(sizes_that_nobody_set_are_refused)
 {
-    (void)state;
     for (int i = 0; i < PUBLISHED_COUNT; i++) {
         const kn_sized_facts *facts = &published[i].now;
         const size_t sizes[] = {0, 1, facts->first - 1, facts->size + KN_SIZED_GROWTH_MAX + 1,
@@ -185,9 +182,8 @@ static void sizes_that_nobody_set_are_refused(void **state)
     }
 }
 
-static void what_is_not_known_must_be_zero(void **state)
+KT_TEST(what_is_not_known_must_be_zero)
 {
-    (void)state;
     for (int i = 0; i < PUBLISHED_COUNT; i++) {
         const kn_sized_facts *facts = &published[i].now;
         char both[64];
@@ -221,11 +217,10 @@ static unsigned char *list_of(const kn_sized_facts *facts, size_t apart)
     return list;
 }
 
-static void a_list_lies_as_its_maker_laid_it(void **state)
+KT_TEST(a_list_lies_as_its_maker_laid_it)
 {
     const kn_sized_facts *facts = KN_SIZED(kiln_source);
     const size_t sizes[] = {facts->first, facts->size, facts->size + MORE};
-    (void)state;
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
         unsigned char *given = list_of(facts, sizes[k]);
         const void *list = NULL;
@@ -256,12 +251,11 @@ static void expect_no_list(const void *given, size_t count)
     kiln_diag_clear(&diag);
 }
 
-static void lists_that_make_no_sense_are_refused(void **state)
+KT_TEST(lists_that_make_no_sense_are_refused)
 {
     const kn_sized_facts *facts = KN_SIZED(kiln_source);
     const void *list = NULL;
     void *copy = NULL;
-    (void)state;
     assert_int_equal(kn_sized_list(KN_SIZED(kiln_source), NULL, 0, &list, &copy, NULL), KILN_OK);
     expect_no_list(NULL, 1);
     for (size_t apart = facts->size; apart <= facts->size + MORE; apart += MORE) {
@@ -282,9 +276,8 @@ static void lists_that_make_no_sense_are_refused(void **state)
 
 /* --- what the library fills ------------------------------------------------------------------- */
 
-static void nothing_is_written_past_the_callers_struct(void **state)
+KT_TEST(nothing_is_written_past_the_callers_struct)
 {
-    (void)state;
     for (int i = 0; i < PUBLISHED_COUNT; i++) {
         const kn_sized_facts *facts = &published[i].now;
         const size_t sizes[] = {facts->first, facts->size, facts->size + MORE};
@@ -320,16 +313,4 @@ static void nothing_is_written_past_the_callers_struct(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_published_stays),
-        cmocka_unit_test(both_directions_are_taken),
-        cmocka_unit_test(sizes_that_nobody_set_are_refused),
-        cmocka_unit_test(what_is_not_known_must_be_zero),
-        cmocka_unit_test(a_list_lies_as_its_maker_laid_it),
-        cmocka_unit_test(lists_that_make_no_sense_are_refused),
-        cmocka_unit_test(nothing_is_written_past_the_callers_struct),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

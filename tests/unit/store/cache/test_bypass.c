@@ -8,6 +8,7 @@
 
 #include "store/cache/cache.h"
 #include "support/counters.h"
+#include "support/suite.h"
 
 #define MS UINT64_C(1000000)
 
@@ -36,7 +37,7 @@ static void list_all(kiln_cache *cache, listing *l)
     assert_int_equal(kiln_cache_walk_bypasses(cache, list_one, l, NULL), KILN_OK);
 }
 
-static void bypasses_are_listed_by_what_they_cost(void **state)
+KT_TEST_IN_DIR(bypasses_are_listed_by_what_they_cost)
 {
     listing l;
     kiln_cache *cache = ks_cache(*state);
@@ -66,7 +67,7 @@ static void bypasses_are_listed_by_what_they_cost(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void a_damaged_list_is_a_shorter_one(void **state)
+KT_TEST_IN_DIR(a_damaged_list_is_a_shorter_one)
 {
     listing l;
     char *path = kt_path(*state, "bypasses");
@@ -90,7 +91,7 @@ static void a_damaged_list_is_a_shorter_one(void **state)
 }
 
 /* The list is older than the first entry. Backup programs must learn of the cache all the same. */
-static void a_root_with_a_list_is_tagged_as_a_cache(void **state)
+KT_TEST_IN_DIR(a_root_with_a_list_is_tagged_as_a_cache)
 {
     ks_compile compile = {0};
     char *list = kt_path(*state, "bypasses"), *tag = kt_path(*state, "CACHEDIR.TAG");
@@ -104,7 +105,7 @@ static void a_root_with_a_list_is_tagged_as_a_cache(void **state)
     free(tag);
 }
 
-static void the_list_is_bounded_and_takes_reasons_of_any_length(void **state)
+KT_TEST_IN_DIR(the_list_is_bounded_and_takes_reasons_of_any_length)
 {
     listing l;
     char reason[2000];
@@ -160,7 +161,7 @@ static void expect_printed(const char *root, const char *reason, const char *exp
     free(path);
 }
 
-static void who_pays_again_hears_it_once(void **state)
+KT_TEST_IN_DIR(who_pays_again_hears_it_once)
 {
     static const char line[] =
         "kiln: warn: m00000.cl bypasses the cache and is compiled at every start: "
@@ -172,7 +173,7 @@ static void who_pays_again_hears_it_once(void **state)
     expect_printed(*state, "another reason", "");
 }
 
-static void who_wants_to_hear_nothing_does_not(void **state)
+KT_TEST_IN_DIR(who_wants_to_hear_nothing_does_not)
 {
     assert_int_equal(setenv("KILN_LOG", "off", 1), 0);
     expect_printed(*state, "computed #include", "");
@@ -181,17 +182,4 @@ static void who_wants_to_hear_nothing_does_not(void **state)
     expect_printed(*state, "computed #include", ""); /* it was said, to nobody */
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(bypasses_are_listed_by_what_they_cost),
-        IN_DIR(a_damaged_list_is_a_shorter_one),
-        IN_DIR(a_root_with_a_list_is_tagged_as_a_cache),
-        IN_DIR(the_list_is_bounded_and_takes_reasons_of_any_length),
-        IN_DIR(who_pays_again_hears_it_once),
-        IN_DIR(who_wants_to_hear_nothing_does_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -8,8 +8,9 @@
 #include "store/cache/cache.h"
 #include "support/counters.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
-static void a_compile_happens_once(void **state)
+KT_TEST_IN_DIR(a_compile_happens_once)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -32,7 +33,7 @@ static void a_compile_happens_once(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void D6_an_entry_is_there_before_the_program_ends(void **state)
+KT_TEST_IN_DIR(D6_an_entry_is_there_before_the_program_ends)
 {
     ks_compile compile = {0};
     kiln_cache *writer = ks_cache(*state), *reader = ks_cache(*state);
@@ -42,7 +43,7 @@ static void D6_an_entry_is_there_before_the_program_ends(void **state)
     kiln_cache_destroy(writer);
 }
 
-static void D3_a_failed_or_empty_compile_is_never_stored(void **state)
+KT_TEST_IN_DIR(D3_a_failed_or_empty_compile_is_never_stored)
 {
     ks_compile compile = {.text = "x", .fail = KILN_E_COMPILE};
     kiln_cache *cache = ks_cache(*state);
@@ -79,7 +80,7 @@ static void D3_a_failed_or_empty_compile_is_never_stored(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void get_put_and_remove_work_by_key_alone(void **state)
+KT_TEST_IN_DIR(get_put_and_remove_work_by_key_alone)
 {
     kiln_cache *cache = ks_cache(*state), *other = ks_cache(*state);
     const char *targets[] = {"t-a", "t-b", "t-c"};
@@ -134,7 +135,7 @@ static void look(void *user, kiln_blob *blob)
     kiln_blob_release(other);
 }
 
-static void an_entry_can_be_used_in_place(void **state)
+KT_TEST_IN_DIR(an_entry_can_be_used_in_place)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -156,7 +157,7 @@ static void an_entry_can_be_used_in_place(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void K5_a_cache_hits_after_it_has_moved(void **state)
+KT_TEST_IN_DIR(K5_a_cache_hits_after_it_has_moved)
 {
     ks_compile compile = {0};
     char *before = kt_path(*state, "before"), *after = kt_path(*state, "after");
@@ -171,7 +172,7 @@ static void K5_a_cache_hits_after_it_has_moved(void **state)
     free(after);
 }
 
-static void a_disabled_cache_opens_nothing(void **state)
+KT_TEST_IN_DIR(a_disabled_cache_opens_nothing)
 {
     ks_compile compile = {0};
     char *root = kt_path(*state, "never-made");
@@ -193,7 +194,7 @@ static void a_disabled_cache_opens_nothing(void **state)
     free(root);
 }
 
-static void recache_compiles_and_replaces(void **state)
+KT_TEST_IN_DIR(recache_compiles_and_replaces)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -210,7 +211,7 @@ static void recache_compiles_and_replaces(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void a_read_only_cache_reads_and_writes_memory_only(void **state)
+KT_TEST_IN_DIR(a_read_only_cache_reads_and_writes_memory_only)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -285,7 +286,7 @@ static void expect_refused(const char *root, const char *why)
     kiln_log_set(NULL, NULL, KILN_LOG_OFF);
 }
 
-static void S6_a_root_that_others_can_write_is_refused(void **state)
+KT_TEST_IN_DIR(S6_a_root_that_others_can_write_is_refused)
 {
     char *root = kt_path(*state, "open");
     assert_int_equal(mkdir(root, 0777), 0);
@@ -295,7 +296,7 @@ static void S6_a_root_that_others_can_write_is_refused(void **state)
     free(root);
 }
 
-static void S6_a_link_as_root_is_refused(void **state)
+KT_TEST_IN_DIR(S6_a_link_as_root_is_refused)
 {
     char *root = kt_path(*state, "link");
     assert_int_equal(symlink(*state, root), 0);
@@ -303,7 +304,7 @@ static void S6_a_link_as_root_is_refused(void **state)
     free(root);
 }
 
-static void S6_a_root_of_somebody_else_is_refused(void **state)
+KT_TEST_IN_DIR(S6_a_root_of_somebody_else_is_refused)
 {
     if (geteuid() != 0) {
         skip(); /* only root can give directories away */
@@ -327,7 +328,7 @@ static int read_only_child(const char *root)
     return right ? 0 : 1;
 }
 
-static void S4_S8_a_root_that_cannot_be_written_is_read_and_told(void **state)
+KT_TEST_IN_DIR(S4_S8_a_root_that_cannot_be_written_is_read_and_told)
 {
     ks_compile compile = {0};
     char *root = kt_path(*state, "root");
@@ -355,7 +356,7 @@ static void S4_S8_a_root_that_cannot_be_written_is_read_and_told(void **state)
     free(root);
 }
 
-static void S8_a_file_in_the_way_is_told(void **state)
+KT_TEST_IN_DIR(S8_a_file_in_the_way_is_told)
 {
     char *root = kt_path(*state, "file");
     kt_file_write(root, "x", 1);
@@ -363,7 +364,7 @@ static void S8_a_file_in_the_way_is_told(void **state)
     free(root);
 }
 
-static void S4_missing_home_is_no_obstacle(void **state)
+KT_TEST_IN_DIR(S4_missing_home_is_no_obstacle)
 {
     ks_compile compile = {0};
     char *tmp = kt_path(*state, "tmp");
@@ -380,9 +381,8 @@ static void S4_missing_home_is_no_obstacle(void **state)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static void malformed_variables_are_named(void **state)
+KT_TEST(malformed_variables_are_named)
 {
-    (void)state;
     const char *bad[][2] = {
         {"KILN_CACHE_DIR", "relative/path"},
         {"KILN_CACHE_MAX_SIZE", "many"},
@@ -411,7 +411,7 @@ static void malformed_variables_are_named(void **state)
     }
 }
 
-static void variables_are_taken(void **state)
+KT_TEST_IN_DIR(variables_are_taken)
 {
     kiln_cache_options options;
     assert_int_equal(setenv("KILN_CACHE_DIR", *state, 1), 0);
@@ -441,13 +441,12 @@ static void variables_are_taken(void **state)
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_E_INVALID);
 }
 
-static void the_floor_of_free_space_is_what_was_asked_for(void **state)
+KT_TEST_IN_DIR(the_floor_of_free_space_is_what_was_asked_for)
 {
     static const struct {
         const char *text;
         uint64_t floor;
     } rows[] = {{"", 0}, {"0", UINT64_MAX}, {"1", 1}, {"2G", UINT64_C(2) << 30}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kiln_cache_options options;
         assert_int_equal(setenv("KILN_CACHE_MIN_FREE", rows[i].text, 1), 0);
@@ -457,7 +456,7 @@ static void the_floor_of_free_space_is_what_was_asked_for(void **state)
     assert_int_equal(unsetenv("KILN_CACHE_MIN_FREE"), 0);
 }
 
-static void S8_bypasses_and_rejections_are_counted(void **state)
+KT_TEST_IN_DIR(S8_bypasses_and_rejections_are_counted)
 {
     kiln_cache *cache = ks_cache(*state);
     kt_counters total;
@@ -470,7 +469,7 @@ static void S8_bypasses_and_rejections_are_counted(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void a_broken_recipe_is_refused(void **state)
+KT_TEST_IN_DIR(a_broken_recipe_is_refused)
 {
     ks_compile compile = {.text = "x"};
     kiln_cache *cache = ks_cache(*state);
@@ -537,49 +536,19 @@ static bool live_without_memory(void *user)
     return worked;
 }
 
-static void S4_the_cache_survives_failing_allocations(void **state)
+KT_TEST_IN_DIR(S4_the_cache_survives_failing_allocations)
 {
     without_memory w = {.dir = *state};
     assert_true(kt_failalloc_each(live_without_memory, &w) > 20);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-static void every_origin_has_its_name(void **state)
+KT_TEST(every_origin_has_its_name)
 {
     static const char *const names[] = {"none", "compiled", "memory", "disk",
                                         "pack", "remote",   "shared", "unknown"};
-    (void)state;
     for (int i = 0; i < 8; i++) {
         assert_string_equal(kiln_origin_name((kiln_origin)i), names[i]);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(a_compile_happens_once),
-        IN_DIR(D6_an_entry_is_there_before_the_program_ends),
-        IN_DIR(D3_a_failed_or_empty_compile_is_never_stored),
-        IN_DIR(get_put_and_remove_work_by_key_alone),
-        IN_DIR(an_entry_can_be_used_in_place),
-        IN_DIR(K5_a_cache_hits_after_it_has_moved),
-        IN_DIR(a_disabled_cache_opens_nothing),
-        IN_DIR(recache_compiles_and_replaces),
-        IN_DIR(a_read_only_cache_reads_and_writes_memory_only),
-        IN_DIR(S6_a_root_that_others_can_write_is_refused),
-        IN_DIR(S6_a_link_as_root_is_refused),
-        IN_DIR(S6_a_root_of_somebody_else_is_refused),
-        IN_DIR(S4_S8_a_root_that_cannot_be_written_is_read_and_told),
-        IN_DIR(S8_a_file_in_the_way_is_told),
-        IN_DIR(S4_missing_home_is_no_obstacle),
-        cmocka_unit_test(malformed_variables_are_named),
-        cmocka_unit_test(every_origin_has_its_name),
-        IN_DIR(variables_are_taken),
-        IN_DIR(the_floor_of_free_space_is_what_was_asked_for),
-        IN_DIR(S8_bypasses_and_rejections_are_counted),
-        IN_DIR(a_broken_recipe_is_refused),
-        IN_DIR(S4_the_cache_survives_failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

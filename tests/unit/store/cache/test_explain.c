@@ -7,6 +7,7 @@
 #include "kiln/unstable/explain.h"
 #include "kiln/unstable/pack.h"
 #include "support/counters.h"
+#include "support/suite.h"
 
 /* A recipe as a backend makes it. A row changes one field; NULL leaves it out. */
 typedef struct kernel {
@@ -97,7 +98,7 @@ static told explain(kiln_cache *cache, const kernel *k)
     return t;
 }
 
-static void an_input_changed_alone_is_named(void **state)
+KT_TEST_IN_DIR(an_input_changed_alone_is_named)
 {
     const struct {
         size_t member; /* of kernel, a text */
@@ -156,7 +157,7 @@ static void an_input_changed_alone_is_named(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void the_order_of_a_list_is_told(void **state)
+KT_TEST_IN_DIR(the_order_of_a_list_is_told)
 {
     kiln_cache *cache = ks_cache(*state);
     kernel k = base;
@@ -169,7 +170,7 @@ static void the_order_of_a_list_is_told(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void what_was_never_there_is_new(void **state)
+KT_TEST_IN_DIR(what_was_never_there_is_new)
 {
     kiln_cache *cache = ks_cache(*state);
     told t = explain(cache, &base);
@@ -178,7 +179,7 @@ static void what_was_never_there_is_new(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void what_was_evicted_or_damaged_is_told(void **state)
+KT_TEST_IN_DIR(what_was_evicted_or_damaged_is_told)
 {
     kiln_cache *cache = ks_cache(*state);
     const kiln_prune_options everything = {.struct_size = sizeof(everything), .max_bytes = 0};
@@ -209,7 +210,7 @@ static void what_was_evicted_or_damaged_is_told(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void misses_are_counted_by_reason(void **state)
+KT_TEST_IN_DIR(misses_are_counted_by_reason)
 {
     kiln_cache *cache = ks_cache(*state);
     ks_compile compile = {.fail = KILN_OK};
@@ -233,7 +234,7 @@ static void misses_are_counted_by_reason(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void an_entry_is_compared_with_its_nearest_other(void **state)
+KT_TEST_IN_DIR(an_entry_is_compared_with_its_nearest_other)
 {
     kiln_cache *cache = ks_cache(*state);
     kernel other = base;
@@ -251,7 +252,7 @@ static void an_entry_is_compared_with_its_nearest_other(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void packs_are_looked_at(void **state)
+KT_TEST_IN_DIR(packs_are_looked_at)
 {
     char *pack_path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
     kiln_pack_writer *writer = NULL;
@@ -280,7 +281,7 @@ static void packs_are_looked_at(void **state)
     free(root);
 }
 
-static void ten_thousand_keys_are_answered_without_counting(void **state)
+KT_TEST_IN_DIR(ten_thousand_keys_are_answered_without_counting)
 {
     enum { COUNT = 10000 };
     kiln_cache *cache = ks_cache(*state);
@@ -316,18 +317,4 @@ static void ten_thousand_keys_are_answered_without_counting(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(an_input_changed_alone_is_named),
-        TEST(the_order_of_a_list_is_told),
-        TEST(what_was_never_there_is_new),
-        TEST(what_was_evicted_or_damaged_is_told),
-        TEST(misses_are_counted_by_reason),
-        TEST(an_entry_is_compared_with_its_nearest_other),
-        TEST(packs_are_looked_at),
-        TEST(ten_thousand_keys_are_answered_without_counting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

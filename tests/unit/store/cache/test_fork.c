@@ -7,6 +7,7 @@
 
 #include "support/counters.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
 /* Every call that looks at what the child has made. False when it gives a wrong answer. */
 static bool use_everything(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob)
@@ -55,7 +56,7 @@ static int child(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob, 
     return !good ? 1 : fired ? 0 : 2;
 }
 
-static void C8_a_child_without_memory_goes_on_without_a_cache(void **state)
+KT_TEST_IN_DIR(C8_a_child_without_memory_goes_on_without_a_cache)
 {
     for (int on = 0; on < 2; on++) {
         kiln_cache *cache = ks_cache(*state);
@@ -80,12 +81,4 @@ static void C8_a_child_without_memory_goes_on_without_a_cache(void **state)
     }
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(C8_a_child_without_memory_goes_on_without_a_cache),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -1,6 +1,7 @@
 /* Misses by reason: that each is distinguished from the others without a search, over processes,
  * and that kiln's own notes are not counted among a caller's kernels. */
 #include "support/counters.h"
+#include "support/suite.h"
 #include "unit/store/support.h"
 
 #include <sys/stat.h>
@@ -62,7 +63,7 @@ static void expect_one(const kt_counters *stats, const uint64_t *counter)
     assert_int_equal(*counter, 1);
 }
 
-static void U4_a_miss_is_counted_with_what_changed(void **state)
+KT_TEST_IN_DIR(U4_a_miss_is_counted_with_what_changed)
 {
     kernel k = base;
     kt_counters stats = get_anew(*state, &k);
@@ -107,7 +108,7 @@ static void U4_a_miss_is_counted_with_what_changed(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void U4_the_nearest_kin_gives_the_reason(void **state)
+KT_TEST_IN_DIR(U4_the_nearest_kin_gives_the_reason)
 {
     kernel k = base;
     (void)get_anew(*state, &k);
@@ -123,7 +124,7 @@ static void U4_the_nearest_kin_gives_the_reason(void **state)
     expect_one(&stats, &stats.misses_options);
 }
 
-static void U4_what_was_dropped_counts_as_that(void **state)
+KT_TEST_IN_DIR(U4_what_was_dropped_counts_as_that)
 {
     (void)get_anew(*state, &base);
     kiln_recipe *recipe = recipe_of(&base);
@@ -153,7 +154,7 @@ static void U4_what_was_dropped_counts_as_that(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void U4_notes_are_not_counted_among_kernels(void **state)
+KT_TEST_IN_DIR(U4_notes_are_not_counted_among_kernels)
 {
     kernel note = base;
     note.stage = "kiln.note";
@@ -179,7 +180,7 @@ static void U4_notes_are_not_counted_among_kernels(void **state)
 
 /* The table of kin is junk, a directory, a link, or full: reasons get lost, nothing else.
  */
-static void D1_a_damaged_table_of_kin_costs_only_reasons(void **state)
+KT_TEST_IN_DIR(D1_a_damaged_table_of_kin_costs_only_reasons)
 {
     char *table = kt_path(*state, "kin");
     char *elsewhere = kt_path(*state, "tmp/elsewhere");
@@ -210,7 +211,7 @@ static void D1_a_damaged_table_of_kin_costs_only_reasons(void **state)
     free(table);
 }
 
-static void U4_many_variants_share_a_place(void **state)
+KT_TEST_IN_DIR(U4_many_variants_share_a_place)
 {
     kernel k = base;
     for (int i = 0; i < 20; i++) {
@@ -237,7 +238,7 @@ static bool holds(const char *root, const char *name, const char *text)
 }
 
 /* Neither the entry nor any table next to it holds the text that was compiled. */
-static void S6_a_source_is_not_kept(void **state)
+KT_TEST_IN_DIR(S6_a_source_is_not_kept)
 {
     static const char secret[] = "float trade_secret(float x)";
     ks_compile compile = {.text = "binary"};
@@ -263,17 +264,4 @@ static void S6_a_source_is_not_kept(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(U4_a_miss_is_counted_with_what_changed),
-        TEST(U4_the_nearest_kin_gives_the_reason),
-        TEST(U4_what_was_dropped_counts_as_that),
-        TEST(U4_notes_are_not_counted_among_kernels),
-        TEST(D1_a_damaged_table_of_kin_costs_only_reasons),
-        TEST(S6_a_source_is_not_kept),
-        TEST(U4_many_variants_share_a_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

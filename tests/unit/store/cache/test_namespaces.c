@@ -2,6 +2,7 @@
 #include "unit/store/support.h"
 
 #include "store/cache/cache.h"
+#include "support/suite.h"
 #include "sys/file.h"
 
 static kiln_cache *open_in(const char *root, const char *name, uint64_t max_files)
@@ -30,7 +31,7 @@ static uint64_t count_compiles(const char *root, const char *name)
     return totals[KILN_COUNTER_COMPILES];
 }
 
-static void a_namespace_shares_neither_entries_nor_counters(void **state)
+KT_TEST_IN_DIR(a_namespace_shares_neither_entries_nor_counters)
 {
     char *root = kt_path(*state, "root");
     assert_int_equal(ask_once(root, NULL, "one"), KILN_ORIGIN_COMPILED);
@@ -45,7 +46,7 @@ static void a_namespace_shares_neither_entries_nor_counters(void **state)
     free(root);
 }
 
-static void what_removes_entries_stays_in_its_namespace(void **state)
+KT_TEST_IN_DIR(what_removes_entries_stays_in_its_namespace)
 {
     const kiln_prune_options all = {.struct_size = sizeof all, .max_bytes = 0};
     kiln_prune_result removed = {.struct_size = sizeof removed};
@@ -75,7 +76,7 @@ static kiln_status count_entry(void *user, const kiln_entry_info *info)
     return KILN_OK;
 }
 
-static void a_limit_evicts_from_its_namespace_alone(void **state)
+KT_TEST_IN_DIR(a_limit_evicts_from_its_namespace_alone)
 {
     char *root = kt_path(*state, "root");
     size_t left = 0;
@@ -95,7 +96,7 @@ static void a_limit_evicts_from_its_namespace_alone(void **state)
 }
 
 /* A child that is given both the directory and the name is in the same namespace. */
-static void the_directory_of_a_namespace_is_not_nested(void **state)
+KT_TEST_IN_DIR(the_directory_of_a_namespace_is_not_nested)
 {
     char *root = kt_path(*state, "root");
     kiln_cache *cache = open_in(root, "a", 0);
@@ -111,7 +112,7 @@ static void the_directory_of_a_namespace_is_not_nested(void **state)
     free(root);
 }
 
-static void a_read_only_cache_makes_no_namespace(void **state)
+KT_TEST_IN_DIR(a_read_only_cache_makes_no_namespace)
 {
     char *root = kt_path(*state, "root");
     (void)ask_once(root, NULL, "one");
@@ -125,7 +126,7 @@ static void a_read_only_cache_makes_no_namespace(void **state)
     free(root);
 }
 
-static void names_that_are_no_directory_are_refused(void **state)
+KT_TEST_IN_DIR(names_that_are_no_directory_are_refused)
 {
     static const char *const names[] = {".", "..", ".a", "a/b", "a b", "\xc3\xa4"};
     char *root = kt_path(*state, "root");
@@ -149,7 +150,7 @@ static kiln_status list_name(void *user, const char *name)
     return KILN_OK;
 }
 
-static void namespaces_are_listed(void **state)
+KT_TEST_IN_DIR(namespaces_are_listed)
 {
     char *root = kt_path(*state, "root");
     char names[64] = "";
@@ -164,18 +165,4 @@ static void namespaces_are_listed(void **state)
     free(root);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(a_namespace_shares_neither_entries_nor_counters),
-        IN_DIR(what_removes_entries_stays_in_its_namespace),
-        IN_DIR(a_limit_evicts_from_its_namespace_alone),
-        IN_DIR(the_directory_of_a_namespace_is_not_nested),
-        IN_DIR(a_read_only_cache_makes_no_namespace),
-        IN_DIR(names_that_are_no_directory_are_refused),
-        IN_DIR(namespaces_are_listed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

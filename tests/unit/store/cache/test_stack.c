@@ -4,6 +4,7 @@
 #include "key/recipe.h"
 #include "store/cache/stack.h"
 #include "store/format/blob.h"
+#include "support/suite.h"
 
 enum { ROOM = 8 };
 
@@ -166,7 +167,9 @@ static uint64_t counter(fixture *f, enum kn_counter which)
     return atomic_load(&f->stats.own[which]);
 }
 
-static void a_lower_hit_is_promoted_to_all_above(void **state)
+#define TEST(name) KT_TEST_WITH(setup, teardown, name)
+
+TEST(a_lower_hit_is_promoted_to_all_above)
 {
     fixture *f = *state;
     give(f, &f->lower);
@@ -183,7 +186,7 @@ static void a_lower_hit_is_promoted_to_all_above(void **state)
     assert_int_equal(counter(f, KN_COUNT_hits_disk), 2);
 }
 
-static void a_read_only_tier_answers_and_is_not_written(void **state)
+TEST(a_read_only_tier_answers_and_is_not_written)
 {
     fixture *f = *state;
     give(f, &f->middle);
@@ -201,7 +204,7 @@ static kn_tier_put what(fixture *f)
                          .blob = f->blob};
 }
 
-static void puts_go_to_all_that_take_them_and_removal_too(void **state)
+TEST(puts_go_to_all_that_take_them_and_removal_too)
 {
     fixture *f = *state;
     const kn_tier_put put = what(f);
@@ -218,7 +221,7 @@ static void puts_go_to_all_that_take_them_and_removal_too(void **state)
 }
 
 /* A thread with a hit in memory may put the entry into a pack at once: it must be on disk. */
-static void memory_has_it_after_all_other_tiers(void **state)
+TEST(memory_has_it_after_all_other_tiers)
 {
     fixture *f = *state;
     const kn_tier_put put = what(f);
@@ -234,7 +237,7 @@ static void memory_has_it_after_all_other_tiers(void **state)
     assert_int_equal(f->upper.put_too_late + f->lower.put_too_late, 0);
 }
 
-static void trouble_is_counted_and_passed_over(void **state)
+TEST(trouble_is_counted_and_passed_over)
 {
     fixture *f = *state;
     const kn_tier_put put = what(f);
@@ -262,7 +265,7 @@ static kiln_origin get_with_target(fixture *f)
 }
 
 /* A pack's hit costs no look at the disk, which would have been asked first. */
-static void what_a_tier_lacks_is_looked_for_in_one_that_stays(void **state)
+TEST(what_a_tier_lacks_is_looked_for_in_one_that_stays)
 {
     fixture *f = *state;
     f->stack.tiers[0].ops = &knowing;
@@ -281,7 +284,7 @@ static void what_a_tier_lacks_is_looked_for_in_one_that_stays(void **state)
 }
 
 /* It is asked later: a miss is a miss of all tiers, each asked once. */
-static void what_a_tier_lacks_is_looked_for_there_at_last(void **state)
+TEST(what_a_tier_lacks_is_looked_for_there_at_last)
 {
     fixture *f = *state;
     f->stack.tiers[0].ops = &knowing;
@@ -297,7 +300,7 @@ static void what_a_tier_lacks_is_looked_for_there_at_last(void **state)
     assert_int_equal(counter(f, KN_COUNT_hits_disk), 1);
 }
 
-static void there_is_an_end_of_tiers(void **state)
+TEST(there_is_an_end_of_tiers)
 {
     fixture *f = *state;
     toy more[KN_STACK_TIERS] = {0};
@@ -315,19 +318,4 @@ static void there_is_an_end_of_tiers(void **state)
     }
 }
 
-#define WITH_STACK(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_STACK(a_lower_hit_is_promoted_to_all_above),
-        WITH_STACK(a_read_only_tier_answers_and_is_not_written),
-        WITH_STACK(puts_go_to_all_that_take_them_and_removal_too),
-        WITH_STACK(memory_has_it_after_all_other_tiers),
-        WITH_STACK(trouble_is_counted_and_passed_over),
-        WITH_STACK(what_a_tier_lacks_is_looked_for_in_one_that_stays),
-        WITH_STACK(what_a_tier_lacks_is_looked_for_there_at_last),
-        WITH_STACK(there_is_an_end_of_tiers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

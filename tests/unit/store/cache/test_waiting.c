@@ -4,6 +4,7 @@
 #include <kiln/unstable/claim.h>
 
 #include "store/cache/cache.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 #include "sys/thread.h"
 
@@ -72,7 +73,7 @@ static void let_go_later(void *user)
 }
 
 /* TORTURE D13, REVIEW 7.5: ten questions a second each. */
-static void C6_who_waits_on_this_host_asks_no_server(void **state)
+KT_TEST_IN_DIR(C6_who_waits_on_this_host_asks_no_server)
 {
     holder h = {.cache = ks_cache(*state), .recipe = ks_recipe("x")};
     kiln_cache *waiting = ks_cache(*state);
@@ -97,7 +98,7 @@ static void C6_who_waits_on_this_host_asks_no_server(void **state)
 }
 
 /* Who has asked once does not ask again for what only this host could have made meanwhile. */
-static void a_claim_asks_a_server_once(void **state)
+KT_TEST_IN_DIR(a_claim_asks_a_server_once)
 {
     kiln_cache *cache = ks_cache(*state);
     kiln_recipe *recipe = ks_recipe("x");
@@ -147,7 +148,7 @@ static void get_as_asker(void *user)
 }
 
 /* PYTHON_AND_DOCS P10: a signal that came during the lookup. */
-static void nothing_is_compiled_after_an_interruption(void **state)
+KT_TEST_IN_DIR(nothing_is_compiled_after_an_interruption)
 {
     asker a = {.cache = ks_cache(*state), .recipe = ks_recipe("x"), .ends_at = 1};
     get_as_asker(&a);
@@ -166,7 +167,7 @@ static void nothing_is_compiled_after_an_interruption(void **state)
 
 /* PYTHON_AND_DOCS P10. The other process holds the lock; the interrupted thread leads, and the one
  * that waits for it takes its place. */
-static void a_wait_for_another_process_is_interrupted(void **state)
+KT_TEST_IN_DIR(a_wait_for_another_process_is_interrupted)
 {
     holder h = {.cache = ks_cache(*state), .recipe = ks_recipe("x")};
     kiln_cache *waiting = ks_cache(*state);
@@ -202,7 +203,7 @@ static void a_wait_for_another_process_is_interrupted(void **state)
 }
 
 /* The leader is another thread of this process. */
-static void a_wait_for_another_thread_is_interrupted(void **state)
+KT_TEST_IN_DIR(a_wait_for_another_thread_is_interrupted)
 {
     holder h = {.cache = ks_cache(*state), .recipe = ks_recipe("x")};
     asker a = {.cache = h.cache, .recipe = ks_recipe("x"), .ends_at = 2};
@@ -223,16 +224,4 @@ static void a_wait_for_another_thread_is_interrupted(void **state)
     kiln_cache_destroy(h.cache);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(C6_who_waits_on_this_host_asks_no_server),
-        IN_DIR(a_claim_asks_a_server_once),
-        IN_DIR(nothing_is_compiled_after_an_interruption),
-        IN_DIR(a_wait_for_another_process_is_interrupted),
-        IN_DIR(a_wait_for_another_thread_is_interrupted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "store/cache/cache.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 
 #define DAY_S (INT64_C(24) * 3600)
@@ -58,7 +59,7 @@ static void live_with(const char *root, int64_t offset_s)
     free(entry);
 }
 
-static void C4_S1_clocks_days_apart_stop_nothing(void **state)
+KT_TEST_IN_DIR(C4_S1_clocks_days_apart_stop_nothing)
 {
     static const int64_t offsets[] = {-DAY_S, DAY_S, -400 * DAY_S, 400 * DAY_S};
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
@@ -103,7 +104,7 @@ static void age_all(kiln_cache *cache, const char *driver, int kernels)
 }
 
 /* A driver is replaced: nobody asks for its binaries any more, and they make the room. */
-static void S1_what_a_replaced_driver_left_goes_first(void **state)
+KT_TEST_IN_DIR(S1_what_a_replaced_driver_left_goes_first)
 {
     enum { KERNELS = 10 };
     kiln_cache_options options = ks_options(*state);
@@ -136,12 +137,4 @@ static void S1_what_a_replaced_driver_left_goes_first(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(C4_S1_clocks_days_apart_stop_nothing),
-        TEST(S1_what_a_replaced_driver_left_goes_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -7,6 +7,7 @@
 
 #include "store/cache/cache.h"
 #include "store/disk/disk.h"
+#include "support/suite.h"
 
 static void age(const char *path, int64_t seconds)
 {
@@ -39,7 +40,7 @@ static void expect_rebuilt(const char *root, const char *entry, const char *byte
     kiln_cache_destroy(cache);
 }
 
-static void D1_a_damaged_entry_is_dropped_and_rebuilt(void **state)
+KT_TEST_IN_DIR(D1_a_damaged_entry_is_dropped_and_rebuilt)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -64,7 +65,7 @@ static void D1_a_damaged_entry_is_dropped_and_rebuilt(void **state)
     free(entry);
 }
 
-static void D1_a_damaged_entry_is_removed_by_a_lookup(void **state)
+KT_TEST_IN_DIR(D1_a_damaged_entry_is_removed_by_a_lookup)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -96,7 +97,7 @@ static void D1_a_damaged_entry_is_removed_by_a_lookup(void **state)
     free(entry);
 }
 
-static void S6_files_are_private(void **state)
+KT_TEST_IN_DIR(S6_files_are_private)
 {
     ks_compile compile = {0};
     struct stat facts;
@@ -140,7 +141,7 @@ static kiln_status add_up(void *user, const kiln_entry_info *info)
     return KILN_OK;
 }
 
-static void S1_disk_is_bounded_by_bytes(void **state)
+KT_TEST_IN_DIR(S1_disk_is_bounded_by_bytes)
 {
     ks_compile compile = {0};
     const uint64_t cap = 50 * KN_DISK_BLOCK;
@@ -159,7 +160,7 @@ static void S1_disk_is_bounded_by_bytes(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S1_disk_is_bounded_by_files(void **state)
+KT_TEST_IN_DIR(S1_disk_is_bounded_by_files)
 {
     ks_compile compile = {0};
     kiln_cache *cache = small_cache(*state, UINT64_C(1) << 30, 20);
@@ -174,7 +175,7 @@ static void S1_disk_is_bounded_by_files(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S2_the_least_recently_used_goes_first(void **state)
+KT_TEST_IN_DIR(S2_the_least_recently_used_goes_first)
 {
     ks_compile compile = {0};
     kiln_cache *cache = small_cache(*state, UINT64_C(1) << 30, 100000);
@@ -207,7 +208,7 @@ static void S2_the_least_recently_used_goes_first(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S2_a_stamp_moves_at_most_once_an_hour(void **state)
+KT_TEST_IN_DIR(S2_a_stamp_moves_at_most_once_an_hour)
 {
     ks_compile compile = {0};
     kiln_cache *cache = small_cache(*state, UINT64_C(1) << 30, 1000);
@@ -228,7 +229,7 @@ static void S2_a_stamp_moves_at_most_once_an_hour(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void prune_by_age_and_target(void **state)
+KT_TEST_IN_DIR(prune_by_age_and_target)
 {
     ks_compile compile = {0};
     kiln_cache *cache = small_cache(*state, UINT64_C(1) << 30, 1000);
@@ -264,7 +265,7 @@ static void prune_by_age_and_target(void **state)
 
 #define KEY_NAME "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void clear_takes_precompiled_headers_along(void **state)
+KT_TEST_IN_DIR(clear_takes_precompiled_headers_along)
 {
     ks_compile compile = {0};
     kiln_prune_result result = {.struct_size = sizeof(result)};
@@ -289,7 +290,7 @@ static void clear_takes_precompiled_headers_along(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void C7_eviction_leaves_open_readers_whole(void **state)
+KT_TEST_IN_DIR(C7_eviction_leaves_open_readers_whole)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -318,7 +319,7 @@ static void C7_eviction_leaves_open_readers_whole(void **state)
 }
 
 /* Who makes a directory of his own the cache has files there already, however old. */
-static void files_of_others_in_the_root_are_left_alone(void **state)
+KT_TEST_IN_DIR(files_of_others_in_the_root_are_left_alone)
 {
     static const char *const dirs[] = {"tmp", "pch", "v1", "v1/any"};
     static const char *const files[] = {
@@ -356,7 +357,7 @@ static void files_of_others_in_the_root_are_left_alone(void **state)
     }
 }
 
-static void S3_totals_follow_what_is_there(void **state)
+KT_TEST_IN_DIR(S3_totals_follow_what_is_there)
 {
     ks_compile compile = {0};
     kn_record record;
@@ -389,7 +390,7 @@ static void S3_totals_follow_what_is_there(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void the_root_may_be_removed_under_a_running_program(void **state)
+KT_TEST_IN_DIR(the_root_may_be_removed_under_a_running_program)
 {
     ks_compile compile = {0};
     char *root = kt_path(*state, "root"), command[1100];
@@ -421,7 +422,7 @@ static kiln_status check_info(void *user, const kiln_entry_info *info)
     return KILN_E_CANCELLED;
 }
 
-static void inspect_and_verify(void **state)
+KT_TEST_IN_DIR(inspect_and_verify)
 {
     ks_compile compile = {0};
     int seen = 0;
@@ -458,7 +459,7 @@ static void inspect_and_verify(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void strangers_files_are_left_alone(void **state)
+KT_TEST_IN_DIR(strangers_files_are_left_alone)
 {
     ks_compile compile = {0};
     kiln_cache *cache = small_cache(*state, UINT64_C(1) << 30, 1000);
@@ -482,26 +483,4 @@ static void strangers_files_are_left_alone(void **state)
     kiln_cache_destroy(cache);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(D1_a_damaged_entry_is_dropped_and_rebuilt),
-        IN_DIR(D1_a_damaged_entry_is_removed_by_a_lookup),
-        IN_DIR(S6_files_are_private),
-        IN_DIR(S1_disk_is_bounded_by_bytes),
-        IN_DIR(S1_disk_is_bounded_by_files),
-        IN_DIR(S2_the_least_recently_used_goes_first),
-        IN_DIR(S2_a_stamp_moves_at_most_once_an_hour),
-        IN_DIR(prune_by_age_and_target),
-        IN_DIR(clear_takes_precompiled_headers_along),
-        IN_DIR(C7_eviction_leaves_open_readers_whole),
-        IN_DIR(files_of_others_in_the_root_are_left_alone),
-        IN_DIR(S3_totals_follow_what_is_there),
-        IN_DIR(the_root_may_be_removed_under_a_running_program),
-        IN_DIR(inspect_and_verify),
-        IN_DIR(strangers_files_are_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -1,6 +1,7 @@
 /* A root that is exchanged, or made, under a running program: below one that is not ours nothing is
  * written, removed or judged. */
 #include "support/counters.h"
+#include "support/suite.h"
 #include "unit/store/support.h"
 
 #include <sched.h>
@@ -94,8 +95,10 @@ static void expect_unchanged(const char *root, const char *before)
     run_shell("diff '%s' '%s'", before, after);
 }
 
+#define TEST(name) KT_TEST_WITH(begin, end, name)
+
 /* Entries that are damaged, old, and of this user, behind a link. */
-static void S6_nothing_is_changed_behind_a_link(void **state)
+TEST(S6_nothing_is_changed_behind_a_link)
 {
     const world *w = *state;
     char before[4200];
@@ -113,7 +116,7 @@ static void S6_nothing_is_changed_behind_a_link(void **state)
     expect_unchanged(w->other, before);
 }
 
-static void S6_nothing_is_changed_in_a_strangers_dir(void **state)
+TEST(S6_nothing_is_changed_in_a_strangers_dir)
 {
     const world *w = *state;
     char before[4200];
@@ -161,7 +164,7 @@ static int read_what_another_made(const char *root)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 3;
 }
 
-static void S6_a_root_that_comes_later_has_an_owner(void **state)
+TEST(S6_a_root_that_comes_later_has_an_owner)
 {
     const world *w = *state;
     int status = 0;
@@ -205,7 +208,7 @@ static int read_in_namespace(const char *root)
     return own.corrupt == 0 ? FINE : DAMAGED;
 }
 
-static void E14_entries_are_good_in_a_user_namespace(void **state)
+TEST(E14_entries_are_good_in_a_user_namespace)
 {
     const world *w = *state;
     int status = 0;
@@ -223,7 +226,7 @@ static void E14_entries_are_good_in_a_user_namespace(void **state)
 }
 
 /* A file of another user's in a root that is ours is damage. */
-static void S6_a_strangers_file_is_not_an_entry(void **state)
+TEST(S6_a_strangers_file_is_not_an_entry)
 {
     const world *w = *state;
     ks_compile compile = {0};
@@ -238,15 +241,4 @@ static void S6_a_strangers_file_is_not_an_entry(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(S6_nothing_is_changed_behind_a_link),
-        TEST(S6_nothing_is_changed_in_a_strangers_dir),
-        TEST(S6_a_root_that_comes_later_has_an_owner),
-        TEST(S6_a_strangers_file_is_not_an_entry),
-        TEST(E14_entries_are_good_in_a_user_namespace),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

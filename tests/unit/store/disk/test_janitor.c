@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "store/cache/cache.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 #include "sys/lock.h"
 
@@ -43,7 +44,7 @@ static kn_record record_of(const char *root)
     return record;
 }
 
-static void S3_a_days_count_is_taken_beside_the_puts(void **state)
+KT_TEST_IN_DIR(S3_a_days_count_is_taken_beside_the_puts)
 {
     ks_compile compile = {0};
     make_due(*state);
@@ -57,7 +58,7 @@ static void S3_a_days_count_is_taken_beside_the_puts(void **state)
     assert_true(record.counted_ns > kn_clock_wall() - DAY_NS);
 }
 
-static void S1_what_is_too_old_goes_with_it(void **state)
+KT_TEST_IN_DIR(S1_what_is_too_old_goes_with_it)
 {
     ks_compile compile = {0};
     make_due(*state);
@@ -97,7 +98,7 @@ static bool stop_after_three(void *user, const kiln_key *key)
     return false;
 }
 
-static void S1_a_janitor_that_is_stopped_accounts_for_what_it_removed(void **state)
+KT_TEST_IN_DIR(S1_a_janitor_that_is_stopped_accounts_for_what_it_removed)
 {
     ks_compile compile = {0};
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = 1000000000}};
@@ -126,7 +127,7 @@ static void S1_a_janitor_that_is_stopped_accounts_for_what_it_removed(void **sta
     assert_int_equal(record_of(*state).counters[KN_COUNT_evicted], 3);
 }
 
-static void S3_one_process_counts_and_others_leave_it_to_that(void **state)
+KT_TEST_IN_DIR(S3_one_process_counts_and_others_leave_it_to_that)
 {
     ks_compile compile = {0};
     kn_lock_file *lock = NULL;
@@ -145,7 +146,7 @@ static void S3_one_process_counts_and_others_leave_it_to_that(void **state)
 
 /* Without patience the count is given up, or was quick: either way the cache closes and the totals
  * are not too low. */
-static void S3_closing_waits_for_no_count(void **state)
+KT_TEST_IN_DIR(S3_closing_waits_for_no_count)
 {
     ks_compile compile = {0};
     make_due(*state);
@@ -161,7 +162,7 @@ static void S3_closing_waits_for_no_count(void **state)
 }
 
 /* After a week without a count a put takes it upon itself. */
-static void S3_what_is_long_overdue_is_done_at_once(void **state)
+KT_TEST_IN_DIR(S3_what_is_long_overdue_is_done_at_once)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
@@ -174,16 +175,4 @@ static void S3_what_is_long_overdue_is_done_at_once(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(S3_a_days_count_is_taken_beside_the_puts),
-        TEST(S1_what_is_too_old_goes_with_it),
-        TEST(S1_a_janitor_that_is_stopped_accounts_for_what_it_removed),
-        TEST(S3_one_process_counts_and_others_leave_it_to_that),
-        TEST(S3_closing_waits_for_no_count),
-        TEST(S3_what_is_long_overdue_is_done_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -1,6 +1,7 @@
 /* What may lie where an entry should: directories, pipes, links, devices, zeros, and the entries of
  * a kiln that is not yet written. Nothing of it is an error, and nothing of it stays in the way. */
 #include "support/counters.h"
+#include "support/suite.h"
 #include "unit/store/support.h"
 
 #include <fcntl.h>
@@ -80,7 +81,7 @@ static char *make_entry(const char *root, size_t *out_size)
     return entry;
 }
 
-static void D1_anything_in_an_entrys_place_is_a_miss_and_heals(void **state)
+KT_TEST_IN_DIR(D1_anything_in_an_entrys_place_is_a_miss_and_heals)
 {
     size_t size;
     for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
@@ -101,7 +102,7 @@ static void D1_anything_in_an_entrys_place_is_a_miss_and_heals(void **state)
 }
 
 /* Who only puts asks for nothing before. */
-static void D1_a_put_replaces_whatever_is_there(void **state)
+KT_TEST_IN_DIR(D1_a_put_replaces_whatever_is_there)
 {
     size_t size;
     for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
@@ -127,7 +128,7 @@ static void D1_a_put_replaces_whatever_is_there(void **state)
 
 /* Half a gigabyte of holes costs a look at its first bytes: no memory, and no time that a test
  * could tell from none. */
-static void D1_a_large_file_of_junk_is_not_read(void **state)
+KT_TEST_IN_DIR(D1_a_large_file_of_junk_is_not_read)
 {
     enum { LARGE = 512 << 20, LITTLE = 256 << 20 };
     ks_compile compile = {0};
@@ -157,7 +158,7 @@ static void D1_a_large_file_of_junk_is_not_read(void **state)
 
 /* The directory of a target is held open where it is read often. Here it is exchanged: what is read
  * is the old, damaged file, and what lies in the entry's place by now is a good one. */
-static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
+KT_TEST_IN_DIR(D1_a_good_entry_is_not_dropped_for_the_one_before_it)
 {
     size_t size = 0;
     char *entry = make_entry(*state, &size);
@@ -194,7 +195,7 @@ static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
 }
 
 /* A directory with something in it is nobody's to remove: the cache goes on without that entry. */
-static void a_strangers_dir_in_an_entrys_place_stays(void **state)
+KT_TEST_IN_DIR(a_strangers_dir_in_an_entrys_place_stays)
 {
     size_t size;
     ks_compile compile = {0};
@@ -222,7 +223,7 @@ static kiln_status count_entry(void *user, const kiln_entry_info *info)
 }
 
 /* Without its totals a store would grow for ever. */
-static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
+KT_TEST_IN_DIR(S1_junk_in_the_place_of_statistics_and_lock_goes)
 {
     static const char *const places[] = {"stats", "lock"};
     enum { KINDS = sizeof junk / sizeof *junk };
@@ -258,7 +259,7 @@ static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
 
 /* Two versions of kiln share a root: a later format lives next to `v1`, under whatever name, and
  * nothing that removes entries touches it. */
-static void entries_of_another_format_are_left_alone(void **state)
+KT_TEST_IN_DIR(entries_of_another_format_are_left_alone)
 {
     ks_compile compile = {0};
     kiln_prune_result removed = {.struct_size = sizeof(removed)};
@@ -291,7 +292,7 @@ static void entries_of_another_format_are_left_alone(void **state)
 }
 
 /* Whatever the user's mask lets through. */
-static void S6_no_mask_opens_the_cache_to_others(void **state)
+KT_TEST_IN_DIR(S6_no_mask_opens_the_cache_to_others)
 {
     size_t size;
     struct stat facts;
@@ -310,18 +311,4 @@ static void S6_no_mask_opens_the_cache_to_others(void **state)
     free(root);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(D1_anything_in_an_entrys_place_is_a_miss_and_heals),
-        TEST(D1_a_large_file_of_junk_is_not_read),
-        TEST(D1_a_put_replaces_whatever_is_there),
-        TEST(D1_a_good_entry_is_not_dropped_for_the_one_before_it),
-        TEST(a_strangers_dir_in_an_entrys_place_stays),
-        TEST(S1_junk_in_the_place_of_statistics_and_lock_goes),
-        TEST(entries_of_another_format_are_left_alone),
-        TEST(S6_no_mask_opens_the_cache_to_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

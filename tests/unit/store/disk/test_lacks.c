@@ -5,6 +5,7 @@
 #include "key/recipe.h"
 #include "store/disk/disk.h"
 #include "store/format/blob.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 
 enum { LEARNS = 8 }; /* questions, more than enough to make it list */
@@ -58,7 +59,7 @@ static bool learn(kn_disk *disk, const char *name)
     return lacks(disk, name);
 }
 
-static void what_is_not_there_is_known_after_some_questions(void **state)
+KT_TEST(what_is_not_there_is_known_after_some_questions)
 {
     world w;
     char *root = kt_path(*state, "empty");
@@ -68,7 +69,7 @@ static void what_is_not_there_is_known_after_some_questions(void **state)
     free(root);
 }
 
-static void what_is_there_is_never_lacked(void **state)
+KT_TEST(what_is_there_is_never_lacked)
 {
     world w;
     char *root = kt_path(*state, "full");
@@ -79,7 +80,7 @@ static void what_is_there_is_never_lacked(void **state)
     free(root);
 }
 
-static void our_own_put_is_known_at_once(void **state)
+KT_TEST(our_own_put_is_known_at_once)
 {
     world w;
     char *root = kt_path(*state, "own");
@@ -91,7 +92,7 @@ static void our_own_put_is_known_at_once(void **state)
     free(root);
 }
 
-static void anothers_put_is_known_a_moment_later(void **state)
+KT_TEST(anothers_put_is_known_a_moment_later)
 {
     world w;
     char *root = kt_path(*state, "others");
@@ -104,13 +105,4 @@ static void anothers_put_is_known_a_moment_later(void **state)
     free(root);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_there_is_known_after_some_questions),
-        cmocka_unit_test(what_is_there_is_never_lacked),
-        cmocka_unit_test(our_own_put_is_known_at_once),
-        cmocka_unit_test(anothers_put_is_known_a_moment_later),
-    };
-    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
-}
+KT_MAIN(kt_tmpdir_setup, kt_tmpdir_teardown)

@@ -14,6 +14,7 @@
 
 #include "store/cache/cache.h"
 #include "support/skip.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 #include "sys/thread.h"
 
@@ -160,7 +161,7 @@ static void make_root(const char *root)
     kiln_cache_destroy(cache);
 }
 
-static void two_loads_in_a_row_that_crash_bar_an_entry(void **state)
+KT_TEST_IN_DIR(two_loads_in_a_row_that_crash_bar_an_entry)
 {
     make_root(*state);
     assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
@@ -172,7 +173,7 @@ static void two_loads_in_a_row_that_crash_bar_an_entry(void **state)
 }
 
 /* A driver that leaves with a code, and one that hangs until it is killed, are the same. */
-static void so_do_loads_that_exit_or_hang(void **state)
+KT_TEST_IN_DIR(so_do_loads_that_exit_or_hang)
 {
     make_root(*state);
     assert_int_equal(load(*state, "k", EXITS), 3);
@@ -181,7 +182,7 @@ static void so_do_loads_that_exit_or_hang(void **state)
 }
 
 /* For a day, and on that item alone; loads of the same entry go on. */
-static void K6_work_that_nobody_asked_for_rests_after_one_crash(void **state)
+KT_TEST_IN_DIR(K6_work_that_nobody_asked_for_rests_after_one_crash)
 {
     make_root(*state);
     assert_int_equal(work(*state, "k", CRASHES), -SIGSEGV);
@@ -201,7 +202,7 @@ static void K6_work_that_nobody_asked_for_rests_after_one_crash(void **state)
     assert_int_equal(work(*state, "k", ENDS), 0);
 }
 
-static void a_good_entry_survives_a_hundred_kills(void **state)
+KT_TEST_IN_DIR(a_good_entry_survives_a_hundred_kills)
 {
     make_root(*state);
     for (int i = 0; i < KILLS; i++) {
@@ -212,7 +213,7 @@ static void a_good_entry_survives_a_hundred_kills(void **state)
 }
 
 /* One event, whose victims are found one after the other. */
-static void many_that_are_killed_together_count_once(void **state)
+KT_TEST_IN_DIR(many_that_are_killed_together_count_once)
 {
     pid_t pids[MANY];
     make_root(*state);
@@ -230,7 +231,7 @@ static void many_that_are_killed_together_count_once(void **state)
 }
 
 /* While others load the same and go on. */
-static void a_living_load_is_none_that_did_not_end(void **state)
+KT_TEST_IN_DIR(a_living_load_is_none_that_did_not_end)
 {
     make_root(*state);
     const pid_t slow = start_and_wait(*state, "k");
@@ -243,7 +244,7 @@ static void a_living_load_is_none_that_did_not_end(void **state)
 }
 
 /* The bar falls after a day, for one load. */
-static void a_bar_ends_and_comes_back(void **state)
+KT_TEST_IN_DIR(a_bar_ends_and_comes_back)
 {
     make_root(*state);
     (void)load(*state, "k", CRASHES);
@@ -258,7 +259,7 @@ static void a_bar_ends_and_comes_back(void **state)
     assert_int_equal(load(*state, "k", ENDS), 0);
 }
 
-static void clear_forgets(void **state)
+KT_TEST_IN_DIR(clear_forgets)
 {
     kiln_prune_result result = {.struct_size = sizeof(result)};
     make_root(*state);
@@ -271,7 +272,7 @@ static void clear_forgets(void **state)
 }
 
 /* Parent and child share what is open; the parent's end is seen while the child lives. */
-static void a_forked_child_does_not_keep_its_parents_load(void **state)
+KT_TEST_IN_DIR(a_forked_child_does_not_keep_its_parents_load)
 {
     int ends[2];
     pid_t child = 0;
@@ -331,7 +332,7 @@ static unsigned char *find_table(void)
 
 /* A driver forks in a load, and comes back in the child, too: what the child has put where its
  * parent has the table stays as it is. */
-static void a_load_that_forked_does_not_end_in_the_child(void **state)
+KT_TEST_IN_DIR(a_load_that_forked_does_not_end_in_the_child)
 {
     enum { FILLER = 0xA5 };
     if (kn_test_is_emulated()) {
@@ -368,7 +369,7 @@ static void a_load_that_forked_does_not_end_in_the_child(void **state)
 }
 
 /* A root that is gone when the driver is opened, and back when the first binary is loaded. */
-static void preparing_makes_no_root_and_is_tried_again(void **state)
+KT_TEST_IN_DIR(preparing_makes_no_root_and_is_tried_again)
 {
     kn_load one;
     char *root = kt_path(*state, "root");
@@ -428,7 +429,7 @@ static void end_with_threads(const char *root, void (*end)(int))
     assert_int_equal(end_of(pid), 0);
 }
 
-static void every_thread_has_a_load_of_its_own(void **state)
+KT_TEST_IN_DIR(every_thread_has_a_load_of_its_own)
 {
     make_root(*state);
     end_with_threads(*state, _exit);
@@ -438,7 +439,7 @@ static void every_thread_has_a_load_of_its_own(void **state)
 }
 
 /* A program that ends while its threads load is not a driver's fault. */
-static void an_orderly_end_is_no_crash(void **state)
+KT_TEST_IN_DIR(an_orderly_end_is_no_crash)
 {
     make_root(*state);
     for (int i = 0; i < 3; i++) {
@@ -449,7 +450,7 @@ static void an_orderly_end_is_no_crash(void **state)
 }
 
 /* What others do to the file costs the watching, and never the process. */
-static void a_file_that_is_cut_short_ends_nobody(void **state)
+KT_TEST_IN_DIR(a_file_that_is_cut_short_ends_nobody)
 {
     if (kn_test_is_emulated()) {
         print_message(
@@ -470,7 +471,7 @@ static void a_file_that_is_cut_short_ends_nobody(void **state)
     free(path);
 }
 
-static void junk_in_its_place_is_lived_with(void **state)
+KT_TEST_IN_DIR(junk_in_its_place_is_lived_with)
 {
     char junk[PAGE + 100];
     char *path = kt_path(*state, "loads");
@@ -491,7 +492,7 @@ static void junk_in_its_place_is_lived_with(void **state)
 }
 
 /* The system would end a process that makes a file longer than it may. */
-static void a_limit_for_files_ends_nobody(void **state)
+KT_TEST_IN_DIR(a_limit_for_files_ends_nobody)
 {
     make_root(*state);
     (void)fflush(NULL);
@@ -505,7 +506,7 @@ static void a_limit_for_files_ends_nobody(void **state)
     assert_int_equal(end_of(pid), 0);
 }
 
-static void what_is_only_read_is_not_watched(void **state)
+KT_TEST_IN_DIR(what_is_only_read_is_not_watched)
 {
     make_root(*state);
     kiln_cache *cache = ks_cache_with(*state, KILN_CACHE_READONLY);
@@ -520,7 +521,7 @@ static void what_is_only_read_is_not_watched(void **state)
 }
 
 /* A cell more than a process has is not watched, and takes nobody else's. */
-static void more_loads_at_once_than_cells(void **state)
+KT_TEST_IN_DIR(more_loads_at_once_than_cells)
 {
     make_root(*state);
     kiln_cache *cache = ks_cache(*state);
@@ -539,29 +540,4 @@ static void more_loads_at_once_than_cells(void **state)
     assert_int_equal(load(*state, "k", ENDS), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(two_loads_in_a_row_that_crash_bar_an_entry),
-        TEST(so_do_loads_that_exit_or_hang),
-        TEST(K6_work_that_nobody_asked_for_rests_after_one_crash),
-        TEST(a_good_entry_survives_a_hundred_kills),
-        TEST(many_that_are_killed_together_count_once),
-        TEST(a_living_load_is_none_that_did_not_end),
-        TEST(a_bar_ends_and_comes_back),
-        TEST(clear_forgets),
-        TEST(a_forked_child_does_not_keep_its_parents_load),
-        TEST(a_load_that_forked_does_not_end_in_the_child),
-        TEST(preparing_makes_no_root_and_is_tried_again),
-        TEST(every_thread_has_a_load_of_its_own),
-        TEST(an_orderly_end_is_no_crash),
-        TEST(a_file_that_is_cut_short_ends_nobody),
-        TEST(junk_in_its_place_is_lived_with),
-        TEST(a_limit_for_files_ends_nobody),
-        TEST(what_is_only_read_is_not_watched),
-        TEST(more_loads_at_once_than_cells),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -7,6 +7,7 @@
 #include "store/format/checksum.h"
 #include "store/format/entry.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
 /* One entry as a single piece of memory. */
 typedef struct image {
@@ -106,9 +107,8 @@ static char *large_payload(size_t size)
     return payload;
 }
 
-static void entries_round_trip(void **state)
+KT_TEST(entries_round_trip)
 {
-    (void)state;
     for (size_t size = 1; size < 70; size += 3) {
         char *payload = large_payload(size);
         image raw = make_image(payload, size, false);
@@ -118,9 +118,8 @@ static void entries_round_trip(void **state)
     }
 }
 
-static void compression_is_used_where_it_pays(void **state)
+KT_TEST(compression_is_used_where_it_pays)
 {
-    (void)state;
     char *payload = large_payload(20000);
     image packed = make_image(payload, 20000, true);
     assert_true(packed.size < 10000);
@@ -154,9 +153,8 @@ static void check_golden(const char *name, const image *made, bool same_bytes, c
     free(path);
 }
 
-static void golden_entries_stay_readable_for_ever(void **state)
+KT_TEST(golden_entries_stay_readable_for_ever)
 {
-    (void)state;
     char *payload = large_payload(5000);
     image raw = make_image(PAYLOAD, sizeof PAYLOAD - 1, false);
     image packed = make_image(payload, 5000, true);
@@ -181,9 +179,8 @@ static void assert_refused(const char *bytes, size_t size, const kiln_key *key)
     free(copy);
 }
 
-static void checksums_agree_in_one_piece_and_in_many(void **state)
+KT_TEST(checksums_agree_in_one_piece_and_in_many)
 {
-    (void)state;
     enum { SIZE = 70000 };
     char *bytes = large_payload(SIZE + 3);
     for (size_t size = 0; size <= SIZE; size = size < 1100 ? size + 1 : size * 2 - 7) {
@@ -198,9 +195,8 @@ static void checksums_agree_in_one_piece_and_in_many(void **state)
     free(bytes);
 }
 
-static void D1_every_flipped_bit_is_found(void **state)
+KT_TEST(D1_every_flipped_bit_is_found)
 {
-    (void)state;
     for (int packed = 0; packed < 2; packed++) {
         char *payload = large_payload(300);
         image made = make_image(payload, 300, packed != 0);
@@ -216,9 +212,8 @@ static void D1_every_flipped_bit_is_found(void **state)
     }
 }
 
-static void D2_every_truncation_is_found(void **state)
+KT_TEST(D2_every_truncation_is_found)
 {
-    (void)state;
     image made = make_image(PAYLOAD, sizeof PAYLOAD - 1, false);
     for (size_t size = 0; size < made.size; size++) {
         assert_refused(made.bytes, size, &made.key);
@@ -239,9 +234,8 @@ static void D2_every_truncation_is_found(void **state)
     free(made.bytes);
 }
 
-static void K4_another_keys_entry_is_refused(void **state)
+KT_TEST(K4_another_keys_entry_is_refused)
 {
-    (void)state;
     image made = make_image(PAYLOAD, sizeof PAYLOAD - 1, false);
     kiln_key other = made.key;
     other.bytes[31] ^= 1;
@@ -249,9 +243,8 @@ static void K4_another_keys_entry_is_refused(void **state)
     free(made.bytes);
 }
 
-static void lies_under_a_right_checksum_are_refused(void **state)
+KT_TEST(lies_under_a_right_checksum_are_refused)
 {
-    (void)state;
     /* version, flags, payload size, stored size, facts size, recipe size */
     const size_t fields[] = {24, 28, 80, 88, 96, 104};
     const uint64_t lies[] = {0,         2, 7, UINT64_C(1) << 31, UINT64_C(1) << 63, UINT64_MAX - 15,
@@ -277,9 +270,8 @@ static void lies_under_a_right_checksum_are_refused(void **state)
     }
 }
 
-static void a_packed_payload_that_does_not_unpack_is_refused(void **state)
+KT_TEST(a_packed_payload_that_does_not_unpack_is_refused)
 {
-    (void)state;
     char *payload = large_payload(5000);
     image made = make_image(payload, 5000, true);
     kn_entry entry;
@@ -343,25 +335,9 @@ cleanup:
     return worked;
 }
 
-static void entries_survive_failing_allocations(void **state)
+KT_TEST(entries_survive_failing_allocations)
 {
-    (void)state;
     assert_true(kt_failalloc_each(write_and_load, NULL) > 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_round_trip),
-        cmocka_unit_test(compression_is_used_where_it_pays),
-        cmocka_unit_test(golden_entries_stay_readable_for_ever),
-        cmocka_unit_test(checksums_agree_in_one_piece_and_in_many),
-        cmocka_unit_test(D1_every_flipped_bit_is_found),
-        cmocka_unit_test(D2_every_truncation_is_found),
-        cmocka_unit_test(K4_another_keys_entry_is_refused),
-        cmocka_unit_test(lies_under_a_right_checksum_are_refused),
-        cmocka_unit_test(a_packed_payload_that_does_not_unpack_is_refused),
-        cmocka_unit_test(entries_survive_failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -9,6 +9,7 @@
 #include "store/cache/cache.h"
 #include "store/format/record_lock.h"
 #include "support/counters.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -79,7 +80,7 @@ static kn_record read_record(kiln_cache *cache)
 }
 
 /* TORTURE D7, byte 1: 41 ms a put, and the totals given up at the end. */
-static void D7_a_writer_that_stands_still_loses_nothing(void **state)
+KT_TEST_IN_DIR(D7_a_writer_that_stands_still_loses_nothing)
 {
     char *path = kt_path(*state, "stats");
     kiln_cache *cache = ks_cache(*state);
@@ -96,7 +97,7 @@ static void D7_a_writer_that_stands_still_loses_nothing(void **state)
 }
 
 /* Byte 0: 250 ms a put, and nothing evicted. */
-static void D7_an_evictor_that_stands_still_suspends_no_cap(void **state)
+KT_TEST_IN_DIR(D7_an_evictor_that_stands_still_suspends_no_cap)
 {
     char *path = kt_path(*state, "stats");
     kiln_cache *cache = open_small(*state, FEW);
@@ -111,7 +112,7 @@ static void D7_an_evictor_that_stands_still_suspends_no_cap(void **state)
 }
 
 /* Both at once, and the one who was to put it right stands still, too. */
-static void D7_several_that_stand_still_are_passed_over(void **state)
+KT_TEST_IN_DIR(D7_several_that_stand_still_are_passed_over)
 {
     char *path = kt_path(*state, "stats");
     kiln_cache *cache = open_small(*state, FEW);
@@ -130,7 +131,7 @@ static void D7_several_that_stand_still_are_passed_over(void **state)
 }
 
 /* Where the file cannot be replaced, what could not be added waits for the next one. */
-static void what_cannot_be_added_stays_pending(void **state)
+KT_TEST_IN_DIR(what_cannot_be_added_stays_pending)
 {
     char *path = kt_path(*state, "stats"), *tmp = kt_path(*state, "tmp");
     ks_compile compile = {0};
@@ -151,15 +152,4 @@ static void what_cannot_be_added_stays_pending(void **state)
     free(tmp);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(D7_a_writer_that_stands_still_loses_nothing),
-        IN_DIR(D7_an_evictor_that_stands_still_suspends_no_cap),
-        IN_DIR(D7_several_that_stand_still_are_passed_over),
-        IN_DIR(what_cannot_be_added_stays_pending),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

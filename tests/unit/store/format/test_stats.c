@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "store/format/stats.h"
 #include "support/counters.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 
 static void fill(kn_record *record)
@@ -27,9 +28,8 @@ static void fill(kn_record *record)
     }
 }
 
-static void the_golden_record_stays_readable_for_ever(void **state)
+KT_TEST(the_golden_record_stays_readable_for_ever)
 {
-    (void)state;
     kn_record record, back;
     unsigned char bytes[KN_RECORD_SIZE];
     char *path = kt_path(KILN_GOLDEN, "stats-v1");
@@ -49,9 +49,8 @@ static void the_golden_record_stays_readable_for_ever(void **state)
     free(path);
 }
 
-static void every_flipped_bit_and_truncation_is_found(void **state)
+KT_TEST(every_flipped_bit_and_truncation_is_found)
 {
-    (void)state;
     kn_record record;
     unsigned char bytes[KN_RECORD_SIZE];
     fill(&record);
@@ -69,7 +68,7 @@ static void every_flipped_bit_and_truncation_is_found(void **state)
     }
 }
 
-static void stats_add_up_over_objects(void **state)
+KT_TEST_IN_DIR(stats_add_up_over_objects)
 {
     ks_compile compile = {0};
     kt_counters total;
@@ -97,7 +96,7 @@ static void stats_add_up_over_objects(void **state)
     kiln_cache_destroy(c);
 }
 
-static void D6_hits_are_not_lost_with_a_process_that_never_ends_well(void **state)
+KT_TEST_IN_DIR(D6_hits_are_not_lost_with_a_process_that_never_ends_well)
 {
     ks_compile compile = {0};
     kt_counters total;
@@ -114,7 +113,7 @@ static void D6_hits_are_not_lost_with_a_process_that_never_ends_well(void **stat
     kiln_cache_destroy(b);
 }
 
-static void a_damaged_record_starts_again_and_is_counted(void **state)
+KT_TEST_IN_DIR(a_damaged_record_starts_again_and_is_counted)
 {
     ks_compile compile = {0};
     kt_counters total;
@@ -145,16 +144,4 @@ static void a_damaged_record_starts_again_and_is_counted(void **state)
     free(path);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_golden_record_stays_readable_for_ever),
-        cmocka_unit_test(every_flipped_bit_and_truncation_is_found),
-        IN_DIR(stats_add_up_over_objects),
-        IN_DIR(D6_hits_are_not_lost_with_a_process_that_never_ends_well),
-        IN_DIR(a_damaged_record_starts_again_and_is_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -4,6 +4,7 @@
 #include "store/format/blob.h"
 #include "store/memory/mem.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 #include "sys/thread.h"
 
 static kiln_key key_of(uint64_t n)
@@ -55,9 +56,8 @@ static kn_mem *make(uint64_t bytes, uint32_t count)
     return mem;
 }
 
-static void bounded_by_count_least_recently_used_first(void **state)
+KT_TEST(bounded_by_count_least_recently_used_first)
 {
-    (void)state;
     kn_mem *mem = make(1 << 20, 4);
     for (uint64_t n = 0; n < 4; n++) {
         put(mem, n);
@@ -73,9 +73,8 @@ static void bounded_by_count_least_recently_used_first(void **state)
     kn_mem_destroy(mem);
 }
 
-static void S1_bounded_by_bytes(void **state)
+KT_TEST(S1_bounded_by_bytes)
 {
-    (void)state;
     kn_mem *mem = make(100000, 1000);
     for (uint64_t n = 0; n < 500; n++) {
         kiln_key key = key_of(n);
@@ -97,9 +96,8 @@ static void S1_bounded_by_bytes(void **state)
     kn_mem_destroy(mem);
 }
 
-static void replacing_removing_trimming(void **state)
+KT_TEST(replacing_removing_trimming)
 {
-    (void)state;
     kn_mem *mem = make(1 << 20, 100);
     kiln_key key = key_of(1);
     kiln_blob *first = blob_of(1, 64), *second = blob_of(2, 64);
@@ -135,9 +133,8 @@ static void look(void *user, kiln_blob *blob)
     *(uint64_t *)user = *(const uint64_t *)kiln_blob_data(blob);
 }
 
-static void hits_are_counted(void **state)
+KT_TEST(hits_are_counted)
 {
-    (void)state;
     kn_mem *mem = make(1 << 20, 100);
     uint64_t hits, saved, seen = 0;
     kiln_key key = key_of(7), none = key_of(8);
@@ -205,9 +202,8 @@ static void work(void *user)
     }
 }
 
-static void readers_never_see_what_was_freed(void **state)
+KT_TEST(readers_never_see_what_was_freed)
 {
-    (void)state;
     kn_mem *mem = make(1 << 20, KEYS / 2);
     worker workers[THREADS];
     kn_thread *threads[THREADS];
@@ -249,21 +245,9 @@ static bool use_without_memory(void *user)
     return worked;
 }
 
-static void the_tier_survives_failing_allocations(void **state)
+KT_TEST(the_tier_survives_failing_allocations)
 {
-    (void)state;
     assert_true(kt_failalloc_each(use_without_memory, NULL) >= 5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounded_by_count_least_recently_used_first),
-        cmocka_unit_test(S1_bounded_by_bytes),
-        cmocka_unit_test(replacing_removing_trimming),
-        cmocka_unit_test(hits_are_counted),
-        cmocka_unit_test(readers_never_see_what_was_freed),
-        cmocka_unit_test(the_tier_survives_failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -12,6 +12,7 @@
 #include "store/pack/pack.h"
 #include "support/counters.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 #include "sys/file.h"
 #include "sys/thread.h"
 
@@ -136,7 +137,7 @@ static void round_trip(const char *dir, unsigned count, bool raw)
     free(path);
 }
 
-static void packs_round_trip(void **state)
+KT_TEST_IN_DIR(packs_round_trip)
 {
     static const unsigned counts[] = {0, 1, 7, 8, 300, 3000};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -145,7 +146,7 @@ static void packs_round_trip(void **state)
     }
 }
 
-static void small_entries_are_compressed(void **state)
+KT_TEST_IN_DIR(small_entries_are_compressed)
 {
     char *path = kt_path(*state, "a.kpack");
     kiln_pack_info raw = write_pack(path, 0, 400, true);
@@ -155,7 +156,7 @@ static void small_entries_are_compressed(void **state)
     free(path);
 }
 
-static void a_blob_outlives_its_pack(void **state)
+KT_TEST_IN_DIR(a_blob_outlives_its_pack)
 {
     char *path = kt_path(*state, "a.kpack");
     (void)write_pack(path, 0, 3, true);
@@ -184,11 +185,10 @@ static void read_all(void *user)
     }
 }
 
-static void threads_share_a_pack(void **state)
+KT_TEST_IN_DIR(threads_share_a_pack)
 {
     enum { THREADS = 4 };
     kn_thread *threads[THREADS];
-    (void)state;
     kiln_pack *pack = open_pack(with_dictionary);
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(kn_thread_start(read_all, pack, &threads[i], NULL), KILN_OK);
@@ -199,7 +199,7 @@ static void threads_share_a_pack(void **state)
     kiln_pack_close(pack);
 }
 
-static void a_pack_depends_on_its_entries_alone(void **state)
+KT_TEST_IN_DIR(a_pack_depends_on_its_entries_alone)
 {
     char *one = kt_path(*state, "1.kpack"), *two = kt_path(*state, "2.kpack");
     kiln_pack_writer *writers[2] = {NULL, NULL};
@@ -240,7 +240,7 @@ static void a_pack_depends_on_its_entries_alone(void **state)
     free(two);
 }
 
-static void adding_keeps_what_is_there(void **state)
+KT_TEST_IN_DIR(adding_keeps_what_is_there)
 {
     char *path = kt_path(*state, "a.kpack");
     kiln_pack *base = open_pack(with_dictionary);
@@ -302,7 +302,7 @@ static void pack_of_names(const char *dir, const char *path, const char *const *
     free(root);
 }
 
-static void a_pack_hit_is_kept_in_memory_and_not_on_disk(void **state)
+KT_TEST_IN_DIR(a_pack_hit_is_kept_in_memory_and_not_on_disk)
 {
     char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
     pack_of_names(*state, path, (const char *const[]){"one", "two", NULL});
@@ -323,7 +323,7 @@ static void a_pack_hit_is_kept_in_memory_and_not_on_disk(void **state)
     free(root);
 }
 
-static void packs_work_without_a_disk_and_read_only(void **state)
+KT_TEST_IN_DIR(packs_work_without_a_disk_and_read_only)
 {
     static const uint32_t flags[] = {KILN_CACHE_NO_DISK, KILN_CACHE_READONLY};
     char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "none");
@@ -343,7 +343,7 @@ static void packs_work_without_a_disk_and_read_only(void **state)
     free(root);
 }
 
-static void a_bad_pack_is_left_out(void **state)
+KT_TEST_IN_DIR(a_bad_pack_is_left_out)
 {
     char *good = kt_path(*state, "good.kpack"), *bad = kt_path(*state, "bad.kpack");
     char *root = kt_path(*state, "user");
@@ -361,7 +361,7 @@ static void a_bad_pack_is_left_out(void **state)
     free(root);
 }
 
-static void a_pack_that_everybody_may_write_is_refused(void **state)
+KT_TEST_IN_DIR(a_pack_that_everybody_may_write_is_refused)
 {
     char *path = kt_path(*state, "a.kpack");
     kiln_pack *pack = NULL;
@@ -378,7 +378,7 @@ static void a_pack_that_everybody_may_write_is_refused(void **state)
     free(path);
 }
 
-static void extracting_never_replaces(void **state)
+KT_TEST_IN_DIR(extracting_never_replaces)
 {
     char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
     pack_of_names(*state, path, (const char *const[]){"one", "two", NULL});
@@ -412,7 +412,7 @@ static void extracting_never_replaces(void **state)
     free(root);
 }
 
-static void notes_of_one_machine_stay_there(void **state)
+KT_TEST_IN_DIR(notes_of_one_machine_stay_there)
 {
     char *path = kt_path(*state, "a.kpack");
     kiln_cache *cache = ks_cache(*state);
@@ -439,10 +439,9 @@ static void notes_of_one_machine_stay_there(void **state)
 
 /* Every byte in turn is changed: an entry comes out as it went in or not at all, and verify tells.
  */
-static void no_changed_byte_gives_wrong_bytes(void **state)
+KT_TEST_IN_DIR(no_changed_byte_gives_wrong_bytes)
 {
     size_t size = 0;
-    (void)state;
     char *bytes = kt_file_read(with_dictionary, &size);
     kiln_recipe *recipe = kernel_recipe(5);
     kiln_key key = kiln_recipe_key(recipe);
@@ -469,7 +468,7 @@ static void no_changed_byte_gives_wrong_bytes(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-static void a_cut_pack_is_refused(void **state)
+KT_TEST_IN_DIR(a_cut_pack_is_refused)
 {
     char *path = kt_path(*state, "a.kpack");
     size_t size = 0;
@@ -484,7 +483,7 @@ static void a_cut_pack_is_refused(void **state)
     free(path);
 }
 
-static void a_damaged_entry_is_compiled_anew(void **state)
+KT_TEST_IN_DIR(a_damaged_entry_is_compiled_anew)
 {
     char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
     size_t size = 0;
@@ -503,7 +502,7 @@ static void a_damaged_entry_is_compiled_anew(void **state)
     free(root);
 }
 
-static void a_failed_pack_leaves_the_old_one(void **state)
+KT_TEST_IN_DIR(a_failed_pack_leaves_the_old_one)
 {
     char *path = kt_path(*state, "a.kpack");
     (void)write_pack(path, 0, 3, false);
@@ -542,10 +541,9 @@ static void a_failed_pack_leaves_the_old_one(void **state)
 
 /* --- golden ----------------------------------------------------------------------------------- */
 
-static void golden_packs_stay_readable(void **state)
+KT_TEST_IN_DIR(golden_packs_stay_readable)
 {
     static const char *const names[] = {KILN_GOLDEN "/pack-v1-raw.kpack", with_dictionary};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         const unsigned count = i == 0 ? 8 : GOLDEN;
         if (i == 0 && getenv("KILN_UPDATE_GOLDEN") != NULL) {
@@ -562,27 +560,4 @@ static void golden_packs_stay_readable(void **state)
     }
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(packs_round_trip),
-        TEST(small_entries_are_compressed),
-        TEST(a_blob_outlives_its_pack),
-        TEST(threads_share_a_pack),
-        TEST(a_pack_depends_on_its_entries_alone),
-        TEST(adding_keeps_what_is_there),
-        TEST(a_pack_hit_is_kept_in_memory_and_not_on_disk),
-        TEST(packs_work_without_a_disk_and_read_only),
-        TEST(a_bad_pack_is_left_out),
-        TEST(a_pack_that_everybody_may_write_is_refused),
-        TEST(extracting_never_replaces),
-        TEST(notes_of_one_machine_stay_there),
-        TEST(no_changed_byte_gives_wrong_bytes),
-        TEST(a_cut_pack_is_refused),
-        TEST(a_damaged_entry_is_compiled_anew),
-        TEST(a_failed_pack_leaves_the_old_one),
-        TEST(golden_packs_stay_readable),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -4,6 +4,7 @@
 #include "kiln/unstable/pack.h"
 
 #include "support/failalloc.h"
+#include "support/suite.h"
 
 static void assert_packed(const char *path, const char *const *names, size_t count)
 {
@@ -22,7 +23,7 @@ static void assert_packed(const char *path, const char *const *names, size_t cou
 }
 
 /* What was refused for lack of memory is not there, and can be added again. */
-static void an_entry_that_could_not_be_added_can_be_added_later(void **state)
+KT_TEST_IN_DIR(an_entry_that_could_not_be_added_can_be_added_later)
 {
     static const char *const names[] = {"first", "second"};
     char *path = kt_path(*state, "a.kpack");
@@ -57,7 +58,7 @@ static void an_entry_that_could_not_be_added_can_be_added_later(void **state)
     free(path);
 }
 
-static void a_pack_can_be_made_of_packs_without_a_disk(void **state)
+KT_TEST_IN_DIR(a_pack_can_be_made_of_packs_without_a_disk)
 {
     static const char *const names[] = {"x"};
     char *root = kt_path(*state, "root"), *first = kt_path(*state, "1.kpack"),
@@ -112,7 +113,7 @@ static kiln_status take_order(void *user, const kiln_entry_info *info)
 }
 
 /* And not as a directory happens to list them: equal entries give equal files. */
-static void a_pack_takes_the_entries_of_a_cache_in_order_of_keys(void **state)
+KT_TEST_IN_DIR(a_pack_takes_the_entries_of_a_cache_in_order_of_keys)
 {
     enum { COUNT = 40 };
     char *root = kt_path(*state, "root"), *path = kt_path(*state, "a.kpack");
@@ -138,13 +139,4 @@ static void a_pack_takes_the_entries_of_a_cache_in_order_of_keys(void **state)
     free(root);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(an_entry_that_could_not_be_added_can_be_added_later),
-        TEST(a_pack_takes_the_entries_of_a_cache_in_order_of_keys),
-        TEST(a_pack_can_be_made_of_packs_without_a_disk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

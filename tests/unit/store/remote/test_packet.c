@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "store/remote/packet.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
 #define PAYLOAD 3000
 
@@ -76,13 +77,14 @@ static int set_up_golden(void **state)
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-static void what_was_packed_comes_out(void **state)
+#define TEST(name) KT_TEST_WITH(set_up_golden, teardown, name)
+
+TEST(what_was_packed_comes_out)
 {
     char code[PAYLOAD];
     kn_packet packet;
     void *data = NULL;
     size_t size = 0;
-    (void)state;
     write_code(code, sizeof code, 7);
     void *packed = kn_packet_make(kn_span_of(code, sizeof code), 128, &size);
     assert_non_null(packed);
@@ -96,12 +98,11 @@ static void what_was_packed_comes_out(void **state)
     free(packed);
 }
 
-static void what_does_not_pay_is_not_packed(void **state)
+TEST(what_does_not_pay_is_not_packed)
 {
     char noise[500];
     uint32_t seed = 1;
     size_t size = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof noise; i++) {
         seed = seed * 1664525u + 1013904223u;
         noise[i] = (char)(seed >> 24);
@@ -110,12 +111,11 @@ static void what_does_not_pay_is_not_packed(void **state)
     assert_null(kn_packet_make(kn_span_of("short", 5), 0, &size));
 }
 
-static void a_header_that_lies_is_refused(void **state)
+TEST(a_header_that_lies_is_refused)
 {
     kn_packet packet;
     char code[PAYLOAD];
     size_t size = 0;
-    (void)state;
     write_code(code, sizeof code, 7);
     char *packed = kn_packet_make(kn_span_of(code, sizeof code), 0, &size);
     assert_non_null(packed);
@@ -172,7 +172,7 @@ static char *served(const kiln_key *key, size_t *out_size)
     return server.data[find(name)];
 }
 
-static void a_golden_packet_stays_readable(void **state)
+TEST(a_golden_packet_stays_readable)
 {
     fixture *f = *state;
     assert_int_equal(read_golden(f), KILN_OK);
@@ -181,7 +181,7 @@ static void a_golden_packet_stays_readable(void **state)
     assert_int_equal(server.gets, 3); /* the dictionary is kept */
 }
 
-static void without_its_dictionary_an_entry_is_a_miss(void **state)
+TEST(without_its_dictionary_an_entry_is_a_miss)
 {
     fixture *f = *state;
     char name[KN_REMOTE_NAME];
@@ -193,7 +193,7 @@ static void without_its_dictionary_an_entry_is_a_miss(void **state)
 }
 
 /* A packet may name any key: that of another entry, too. */
-static void another_entry_is_no_dictionary(void **state)
+TEST(another_entry_is_no_dictionary)
 {
     fixture *f = *state;
     kiln_recipe *recipe = ks_recipe("something else");
@@ -210,7 +210,7 @@ static void another_entry_is_no_dictionary(void **state)
 }
 
 /* Damage in a packet, or in its dictionary. */
-static void damage_without_a_signature_is_noticed(void **state)
+TEST(damage_without_a_signature_is_noticed)
 {
     fixture *f = *state;
     const kiln_key *keys[] = {&packet_key, &dictionary_key};
@@ -276,9 +276,8 @@ static kiln_status unseal(const kn_trust *trust, const sealed *s, size_t size)
     return status;
 }
 
-static void S7_every_tampered_byte_of_a_packet_is_refused(void **state)
+TEST(S7_every_tampered_byte_of_a_packet_is_refused)
 {
-    (void)state;
     sealed s = seal(&signs);
     assert_int_equal(unseal(&signs, &s, s.size), KILN_OK);
     for (size_t i = 0; i < s.size; i++) {
@@ -289,7 +288,7 @@ static void S7_every_tampered_byte_of_a_packet_is_refused(void **state)
     unsealed_end(&s);
 }
 
-static void a_cut_packet_is_refused(void **state)
+TEST(a_cut_packet_is_refused)
 {
     fixture *f = *state;
     sealed s = seal(&f->remotes.trust);
@@ -330,7 +329,7 @@ static bool pack_without_memory(void *user)
     return good;
 }
 
-static void packing_lives_without_memory(void **state)
+TEST(packing_lives_without_memory)
 {
     assert_true(kt_failalloc_each(pack_without_memory, *state) > 5);
 }
@@ -341,26 +340,9 @@ static bool read_without_memory(void *user)
     return read_golden(user) == KILN_OK;
 }
 
-static void a_dictionary_lives_without_memory(void **state)
+TEST(a_dictionary_lives_without_memory)
 {
     assert_true(kt_failalloc_each(read_without_memory, *state) > 5);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up_golden, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(what_was_packed_comes_out),
-        CASE(what_does_not_pay_is_not_packed),
-        CASE(a_header_that_lies_is_refused),
-        CASE(a_golden_packet_stays_readable),
-        CASE(without_its_dictionary_an_entry_is_a_miss),
-        CASE(another_entry_is_no_dictionary),
-        CASE(damage_without_a_signature_is_noticed),
-        CASE(S7_every_tampered_byte_of_a_packet_is_refused),
-        CASE(a_cut_packet_is_refused),
-        CASE(packing_lives_without_memory),
-        CASE(a_dictionary_lives_without_memory),
-    };
-    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
-}
+KT_MAIN(set_up_group, tear_down_group)

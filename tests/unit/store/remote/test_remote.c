@@ -5,8 +5,11 @@
 #include "store/cache/stack.h"
 #include "store/format/blob.h"
 #include "support/failalloc.h"
+#include "support/suite.h"
 
-static void what_is_put_can_be_got(void **state)
+#define TEST(name) KT_TEST_WITH(setup, teardown, name)
+
+TEST(what_is_put_can_be_got)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
@@ -19,7 +22,7 @@ static void what_is_put_can_be_got(void **state)
     assert_int_equal(server.connects, 1); /* one connection does for both */
 }
 
-static void a_miss_is_not_asked_for_again_at_once(void **state)
+TEST(a_miss_is_not_asked_for_again_at_once)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s");
@@ -40,7 +43,7 @@ static void a_miss_is_not_asked_for_again_at_once(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_errors), 0);
 }
 
-static void read_only_and_write_only_are_kept(void **state)
+TEST(read_only_and_write_only_are_kept)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?read-only");
@@ -56,7 +59,7 @@ static void read_only_and_write_only_are_kept(void **state)
     assert_int_equal(server.gets, 0);
 }
 
-static void damage_is_counted_and_put_right(void **state)
+TEST(damage_is_counted_and_put_right)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s");
@@ -72,7 +75,7 @@ static void damage_is_counted_and_put_right(void **state)
     assert_int_equal(get(f), KILN_OK);
 }
 
-static void a_dead_server_costs_its_delay_once(void **state)
+TEST(a_dead_server_costs_its_delay_once)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=30ms");
@@ -87,7 +90,7 @@ static void a_dead_server_costs_its_delay_once(void **state)
     assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_UNAVAILABLE);
 }
 
-static void an_answering_server_has_three_tries(void **state)
+TEST(an_answering_server_has_three_tries)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s");
@@ -100,7 +103,7 @@ static void an_answering_server_has_three_tries(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_errors), KN_BREAKER_TRIES);
 }
 
-static void the_thread_finds_out_when_a_server_is_back(void **state)
+TEST(the_thread_finds_out_when_a_server_is_back)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s");
@@ -122,7 +125,7 @@ static void the_thread_finds_out_when_a_server_is_back(void **state)
     assert_int_equal(server.gets, asked + 1); /* nobody had to find out by waiting */
 }
 
-static void what_is_too_large_is_no_trouble(void **state)
+TEST(what_is_too_large_is_no_trouble)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
@@ -137,7 +140,7 @@ static void what_is_too_large_is_no_trouble(void **state)
 
 /* A server that was restarted has hung up on every connection that is kept: none of them says that
  * it is still away, nor makes the pause before the next question longer. */
-static void kept_connections_do_not_keep_a_server_away(void **state)
+TEST(kept_connections_do_not_keep_a_server_away)
 {
     fixture *f = *state;
     kn_remote_session sessions[3];
@@ -163,7 +166,7 @@ static void kept_connections_do_not_keep_a_server_away(void **state)
     assert_int_equal(server.pings, 2); /* the first on a kept one, the second on a new one */
 }
 
-static void uploads_that_fail_are_dropped_and_never_waited_for(void **state)
+TEST(uploads_that_fail_are_dropped_and_never_waited_for)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&flush=20s");
@@ -177,7 +180,7 @@ static void uploads_that_fail_are_dropped_and_never_waited_for(void **state)
     assert_true(server.puts < 15); /* three, and one after each pause */
 }
 
-static void the_queue_is_bounded(void **state)
+TEST(the_queue_is_bounded)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?queue=1");
@@ -186,7 +189,7 @@ static void the_queue_is_bounded(void **state)
     assert_int_equal(server.puts, 0);
 }
 
-static void notes_stay_on_this_machine(void **state)
+TEST(notes_stay_on_this_machine)
 {
     fixture *f = *state;
     kn_stack stack = {.stats = &f->stats};
@@ -208,7 +211,7 @@ static void notes_stay_on_this_machine(void **state)
     kiln_recipe_destroy(note);
 }
 
-static void C6_a_lease_is_one_machines_and_is_renewed(void **state)
+TEST(C6_a_lease_is_one_machines_and_is_renewed)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&lease=60ms");
@@ -244,7 +247,7 @@ static bool look_and_finish(void *user)
     return get(f) == KILN_OK;
 }
 
-static void C6_who_waits_takes_the_others_result(void **state)
+TEST(C6_who_waits_takes_the_others_result)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s");
@@ -256,7 +259,7 @@ static void C6_who_waits_takes_the_others_result(void **state)
     assert_string_equal(server.lease, "another");
 }
 
-static void C6_waiting_ends_at_the_deadline(void **state)
+TEST(C6_waiting_ends_at_the_deadline)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s");
@@ -305,31 +308,9 @@ static bool live_without_memory(void *user)
     return good;
 }
 
-static void C6_uploads_and_leases_live_without_memory(void **state)
+TEST(C6_uploads_and_leases_live_without_memory)
 {
     assert_true(kt_failalloc_each(live_without_memory, *state) > 10);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_put_can_be_got),
-        TEST(a_miss_is_not_asked_for_again_at_once),
-        TEST(read_only_and_write_only_are_kept),
-        TEST(damage_is_counted_and_put_right),
-        TEST(a_dead_server_costs_its_delay_once),
-        TEST(an_answering_server_has_three_tries),
-        TEST(the_thread_finds_out_when_a_server_is_back),
-        TEST(kept_connections_do_not_keep_a_server_away),
-        TEST(what_is_too_large_is_no_trouble),
-        TEST(uploads_that_fail_are_dropped_and_never_waited_for),
-        TEST(the_queue_is_bounded),
-        TEST(notes_stay_on_this_machine),
-        TEST(C6_a_lease_is_one_machines_and_is_renewed),
-        TEST(C6_who_waits_takes_the_others_result),
-        TEST(C6_waiting_ends_at_the_deadline),
-        TEST(C6_uploads_and_leases_live_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

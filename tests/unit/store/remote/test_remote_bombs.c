@@ -7,6 +7,7 @@
 #include "store/format/blob.h"
 #include "store/format/entry.h"
 #include "store/remote/packet.h"
+#include "support/suite.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -53,7 +54,9 @@ static size_t most_memory(void)
     return (size_t)usage.ru_maxrss << 10;
 }
 
-static void D4_no_room_is_made_for_more_than_the_limit(void **state)
+#define TEST(name) KT_TEST_WITH(setup, teardown, name)
+
+TEST(D4_no_room_is_made_for_more_than_the_limit)
 {
     fixture *f = *state;
     const kiln_key key = {{1}};
@@ -67,7 +70,7 @@ static void D4_no_room_is_made_for_more_than_the_limit(void **state)
     assert_int_equal(count(f, KN_COUNT_corrupt), 0); /* an upload does not replace it */
 }
 
-static void D4_the_payload_counts_unpacked(void **state)
+TEST(D4_the_payload_counts_unpacked)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=20s&max-bytes=1M");
@@ -81,7 +84,7 @@ static void D4_the_payload_counts_unpacked(void **state)
 }
 
 /* The same bound for both: what one takes, another gives. */
-static void D4_what_is_given_is_within_the_limit_of_what_is_taken(void **state)
+TEST(D4_what_is_given_is_within_the_limit_of_what_is_taken)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=20s&max-bytes=1M&flush=20s");
@@ -110,7 +113,7 @@ static void D4_what_is_given_is_within_the_limit_of_what_is_taken(void **state)
     }
 }
 
-static void D4_what_takes_long_to_unpack_is_given_up(void **state)
+TEST(D4_what_takes_long_to_unpack_is_given_up)
 {
     fixture *f = *state;
     const kiln_key key = {{1}}, another = {{2}};
@@ -132,7 +135,7 @@ static void D4_what_takes_long_to_unpack_is_given_up(void **state)
     assert_int_equal(server.gets, gets);
 }
 
-static void D4_a_server_of_bad_answers_is_left_alone(void **state)
+TEST(D4_a_server_of_bad_answers_is_left_alone)
 {
     fixture *f = *state;
     kiln_key key = {{9}};
@@ -157,7 +160,7 @@ static void D4_a_server_of_bad_answers_is_left_alone(void **state)
     assert_int_equal(get_key(f, &key), KILN_OK);
 }
 
-static void S6_notes_are_not_taken_from_a_remote(void **state)
+TEST(S6_notes_are_not_taken_from_a_remote)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=20s");
@@ -167,16 +170,4 @@ static void S6_notes_are_not_taken_from_a_remote(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_refused), 1);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(D4_no_room_is_made_for_more_than_the_limit),
-        TEST(D4_the_payload_counts_unpacked),
-        TEST(D4_what_is_given_is_within_the_limit_of_what_is_taken),
-        TEST(D4_what_takes_long_to_unpack_is_given_up),
-        TEST(D4_a_server_of_bad_answers_is_left_alone),
-        TEST(S6_notes_are_not_taken_from_a_remote),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -3,16 +3,16 @@
 
 #include "store/format/blob.h"
 #include "store/remote/budget.h"
+#include "support/suite.h"
 
 enum { LOOKUPS = 40 };
 #define HOUR (UINT64_C(3600) * 1000 * MS)
 
 /* --- the account ------------------------------------------------------------------------------ */
 
-static void a_budget_is_spent_and_earned(void **state)
+KT_TEST(a_budget_is_spent_and_earned)
 {
     kn_budget budget = {.limit_ns = 100};
-    (void)state;
     kn_budget_spend(&budget, 99);
     assert_true(kn_budget_allows(&budget, 0));
     kn_budget_spend(&budget, 1);
@@ -30,10 +30,9 @@ static void a_budget_is_spent_and_earned(void **state)
     assert_false(kn_budget_allows(&budget, 0));
 }
 
-static void what_an_entry_says_is_bounded(void **state)
+KT_TEST(what_an_entry_says_is_bounded)
 {
     kn_budget budget = {.limit_ns = 100};
-    (void)state;
     kn_budget_save(&budget, 1, UINT64_MAX);
     kn_budget_spend(&budget, KN_BUDGET_MOST_SAVED_NS + 99);
     assert_true(kn_budget_allows(&budget, 0));
@@ -73,9 +72,11 @@ static void count_line(void *user, kiln_log_level level, const char *line)
     *(int *)user += strstr(line, "budget") != NULL;
 }
 
+#define TEST(name) KT_TEST_WITH(setup, teardown, name)
+
 /* TORTURE, lines 4: 240 ms for each key, for ever. Five answers of 20 ms are 100 ms; a busy machine
  * gets fewer. */
-static void a_slow_remote_costs_its_budget(void **state)
+TEST(a_slow_remote_costs_its_budget)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=100ms");
@@ -90,7 +91,7 @@ static void a_slow_remote_costs_its_budget(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_errors) + count(f, KN_COUNT_remote_timeouts), 0);
 }
 
-static void compiles_earn_further_look_ups(void **state)
+TEST(compiles_earn_further_look_ups)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1ms");
@@ -103,7 +104,7 @@ static void compiles_earn_further_look_ups(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_skipped), LOOKUPS - 1);
 }
 
-static void hits_earn_what_they_save(void **state)
+TEST(hits_earn_what_they_save)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1ms");
@@ -113,7 +114,7 @@ static void hits_earn_what_they_save(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_skipped), 0);
 }
 
-static void hits_that_take_longer_than_a_compile_cost(void **state)
+TEST(hits_that_take_longer_than_a_compile_cost)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=100ms");
@@ -125,7 +126,7 @@ static void hits_that_take_longer_than_a_compile_cost(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_skipped), LOOKUPS - hits);
 }
 
-static void no_budget_is_no_limit(void **state)
+TEST(no_budget_is_no_limit)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=0");
@@ -144,7 +145,7 @@ static kiln_status slow_lease(void *self, kiln_remote_call *call, const char *na
     return fake_lease(self, call, name, token, ttl_ms);
 }
 
-static void leases_are_paid_for_too(void **state)
+TEST(leases_are_paid_for_too)
 {
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
@@ -160,7 +161,7 @@ static void leases_are_paid_for_too(void **state)
 }
 
 /* Who waits for another machine asks often; that it waits is not the server's fault. */
-static void waiting_for_a_compile_earns_its_questions(void **state)
+TEST(waiting_for_a_compile_earns_its_questions)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s&budget=1h");
@@ -174,19 +175,4 @@ static void waiting_for_a_compile_earns_its_questions(void **state)
     assert_true(f->remote->budget.earned_ns <= HOUR / KN_BUDGET_SHARE);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_budget_is_spent_and_earned),
-        cmocka_unit_test(what_an_entry_says_is_bounded),
-        TEST(a_slow_remote_costs_its_budget),
-        TEST(compiles_earn_further_look_ups),
-        TEST(hits_earn_what_they_save),
-        TEST(hits_that_take_longer_than_a_compile_cost),
-        TEST(no_budget_is_no_limit),
-        TEST(leases_are_paid_for_too),
-        TEST(waiting_for_a_compile_earns_its_questions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

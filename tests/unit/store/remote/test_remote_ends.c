@@ -1,4 +1,5 @@
 /* What several remotes cost together, and what one costs that is dead, slow or not believed. */
+#include "support/suite.h"
 #include "unit/store/remote/memory_server.h"
 
 /* --- servers that keep silent ----------------------------------------------------------------- */
@@ -53,8 +54,10 @@ static void wait_for(const _Atomic int *counter, int least)
 
 /* --- the end of a program --------------------------------------------------------------------- */
 
+#define TEST(name) KT_TEST_WITH(setup, teardown, name)
+
 /* TORTURE D3: it was twice `flush` for each. */
-static void the_end_waits_one_flush_for_all_remotes(void **state)
+TEST(the_end_waits_one_flush_for_all_remotes)
 {
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
@@ -74,7 +77,7 @@ static void the_end_waits_one_flush_for_all_remotes(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_uploads), 0);
 }
 
-static void the_end_does_not_wait_for_a_server_known_to_be_dead(void **state)
+TEST(the_end_does_not_wait_for_a_server_known_to_be_dead)
 {
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
@@ -101,7 +104,7 @@ static void the_end_does_not_wait_for_a_server_known_to_be_dead(void **state)
 
 /* TORTURE D8: the next remote that has leases is asked, and nothing is counted as a wait that was
  * given up. */
-static void a_silent_server_does_not_end_the_agreement(void **state)
+TEST(a_silent_server_does_not_end_the_agreement)
 {
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
@@ -120,7 +123,7 @@ static void a_silent_server_does_not_end_the_agreement(void **state)
     assert_int_equal(server.drops, 1);
 }
 
-static void a_lone_silent_server_is_no_end_of_waiting(void **state)
+TEST(a_lone_silent_server_is_no_end_of_waiting)
 {
     fixture *f = *state;
     kiln_remote_module_ops ops = fake_ops;
@@ -133,7 +136,7 @@ static void a_lone_silent_server_is_no_end_of_waiting(void **state)
 }
 
 /* TORTURE, lines 4: the host of a killed holder waited out the lease like all others. */
-static void a_dead_holders_host_takes_the_lease_over(void **state)
+TEST(a_dead_holders_host_takes_the_lease_over)
 {
     fixture *f = *state;
     const uint64_t soon = kn_clock_now() + 200 * MS;
@@ -166,7 +169,7 @@ static void a_dead_holders_host_takes_the_lease_over(void **state)
 /* --- trust ------------------------------------------------------------------------------------ */
 
 /* REVIEW 7.13: what will not be believed is not downloaded. */
-static void S7_local_asks_no_server(void **state)
+TEST(S7_local_asks_no_server)
 {
     fixture *f = *state;
     open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
@@ -182,16 +185,4 @@ static void S7_local_asks_no_server(void **state)
     assert_int_equal(get(f), KILN_OK);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(the_end_waits_one_flush_for_all_remotes),
-        TEST(the_end_does_not_wait_for_a_server_known_to_be_dead),
-        TEST(a_silent_server_does_not_end_the_agreement),
-        TEST(a_lone_silent_server_is_no_end_of_waiting),
-        TEST(a_dead_holders_host_takes_the_lease_over),
-        TEST(S7_local_asks_no_server),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

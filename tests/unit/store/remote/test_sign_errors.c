@@ -6,8 +6,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <openssl/err.h>
+
+#include "support/suite.h"
 
 const kn_sign_ops *kiln_sign_module(void);
 
@@ -18,9 +19,8 @@ static const char secret_pem[] =
 static const char message[] = {0x72};
 
 /* A program that uses OpenSSL itself asks this list whether its own calls failed. */
-static void failures_are_not_left_in_the_programs_list(void **state)
+KT_TEST(failures_are_not_left_in_the_programs_list)
 {
-    (void)state;
     static const char nonsense[] = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
     const kn_sign_ops *ops = kiln_sign_module();
     unsigned char public_key[KN_PUBLIC_KEY], signature[KN_SIGNATURE];
@@ -45,10 +45,4 @@ static void failures_are_not_left_in_the_programs_list(void **state)
     ERR_clear_error();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_are_not_left_in_the_programs_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -6,6 +6,7 @@
 
 #include "key/recipe.h"
 #include "store/remote/trust.h"
+#include "support/suite.h"
 #include "sys/guarded.h"
 
 #define DIR KILN_GOLDEN "/signed-v1/"
@@ -63,7 +64,7 @@ static char *golden(const char *name, const void *data, size_t size, size_t *out
     return bytes;
 }
 
-static void a_signature_has_the_same_bytes(void **state)
+KT_TEST(a_signature_has_the_same_bytes)
 {
     const fixture *f = *state;
     static const char entry[] = "any bytes";
@@ -115,7 +116,7 @@ static char *make_sealed(const fixture *f, const kiln_recipe *recipe, size_t *ou
     return data;
 }
 
-static void an_entry_that_was_signed_elsewhere_is_taken(void **state)
+KT_TEST(an_entry_that_was_signed_elsewhere_is_taken)
 {
     const fixture *f = *state;
     size_t made_size = 0, size = 0;
@@ -144,7 +145,7 @@ static void an_entry_that_was_signed_elsewhere_is_taken(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-static void a_pack_that_was_signed_elsewhere_is_taken(void **state)
+KT_TEST(a_pack_that_was_signed_elsewhere_is_taken)
 {
     const fixture *f = *state;
     char text[KILN_PACK_SIGNATURE_SIZE];
@@ -167,12 +168,4 @@ static void a_pack_that_was_signed_elsewhere_is_taken(void **state)
     free(pack);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signature_has_the_same_bytes),
-        cmocka_unit_test(an_entry_that_was_signed_elsewhere_is_taken),
-        cmocka_unit_test(a_pack_that_was_signed_elsewhere_is_taken),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+KT_MAIN(setup, teardown)

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/text.h"
+#include "support/suite.h"
 
 const kn_sign_ops *kiln_sign_module(void);
 
@@ -23,9 +22,8 @@ static const char signature_hex[] =
     "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00";
 static const char message[] = {0x72};
 
-static void a_published_vector(void **state)
+KT_TEST(a_published_vector)
 {
-    (void)state;
     const kn_sign_ops *ops = kiln_sign_module();
     unsigned char public_key[KN_PUBLIC_KEY], signature[KN_SIGNATURE];
     char hex[2 * KN_SIGNATURE + 1];
@@ -44,9 +42,8 @@ static void a_published_vector(void **state)
     ops->forget(pair);
 }
 
-static void a_made_key_is_read(void **state)
+KT_TEST(a_made_key_is_read)
 {
-    (void)state;
     const kn_sign_ops *ops = kiln_sign_module();
     unsigned char made[KN_PUBLIC_KEY], seen[KN_PUBLIC_KEY];
     char pem[KN_SIGN_PEM];
@@ -60,7 +57,7 @@ static void a_made_key_is_read(void **state)
 }
 
 /* Only Ed25519, only without a password, whole and in its place. */
-static void other_texts_are_refused(void **state)
+KT_TEST(other_texts_are_refused)
 {
     static const char *const texts[] = {
         "",
@@ -85,7 +82,6 @@ static void other_texts_are_refused(void **state)
         "jB1GDPiKZvn5D+Ud86Q=\n"
         "-----END ENCRYPTED PRIVATE KEY-----\n",
     };
-    (void)state;
     const kn_sign_ops *ops = kiln_sign_module();
     unsigned char public_key[KN_PUBLIC_KEY];
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -94,12 +90,11 @@ static void other_texts_are_refused(void **state)
 }
 
 /* As editors and mail leave one. */
-static void a_key_with_other_line_ends_is_read(void **state)
+KT_TEST(a_key_with_other_line_ends_is_read)
 {
     static const char text[] = "of the build host\r\n-----BEGIN PRIVATE KEY-----\r\n"
                                "MC4CAQAwBQYDK2VwBCIEIEzNCJso/5banbbDRuwRTg9bijGf\r\n"
                                "NaumJNqM9u1PuKb7\r\n-----END PRIVATE KEY-----\r\n";
-    (void)state;
     const kn_sign_ops *ops = kiln_sign_module();
     unsigned char public_key[KN_PUBLIC_KEY];
     char hex[2 * KN_PUBLIC_KEY + 1];
@@ -110,13 +105,4 @@ static void a_key_with_other_line_ends_is_read(void **state)
     ops->forget(pair);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_published_vector),
-        cmocka_unit_test(a_made_key_is_read),
-        cmocka_unit_test(other_texts_are_refused),
-        cmocka_unit_test(a_key_with_other_line_ends_is_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "key/recipe.h"
 #include "store/remote/trust.h"
+#include "support/suite.h"
 #include "sys/paths.h"
 
 static const kn_unpacking nowhere;
@@ -90,7 +91,7 @@ static kiln_status unseal(const kn_trust *trust, const kiln_key *key, const void
     return status;
 }
 
-static void S7_a_signed_entry_is_taken(void **state)
+KT_TEST(S7_a_signed_entry_is_taken)
 {
     fixture *f = *state;
     size_t size = 0;
@@ -100,7 +101,7 @@ static void S7_a_signed_entry_is_taken(void **state)
     free(data);
 }
 
-static void S7_every_tampered_byte_is_refused(void **state)
+KT_TEST(S7_every_tampered_byte_is_refused)
 {
     fixture *f = *state;
     size_t size = 0;
@@ -116,7 +117,7 @@ static void S7_every_tampered_byte_is_refused(void **state)
     free(data);
 }
 
-static void S7_a_replay_under_another_key_is_refused(void **state)
+KT_TEST(S7_a_replay_under_another_key_is_refused)
 {
     fixture *f = *state;
     size_t size = 0;
@@ -131,7 +132,7 @@ static void S7_a_replay_under_another_key_is_refused(void **state)
     kiln_recipe_destroy(other);
 }
 
-static void S7_an_unsigned_entry_is_refused(void **state)
+KT_TEST(S7_an_unsigned_entry_is_refused)
 {
     fixture *f = *state;
     size_t size = 0;
@@ -141,7 +142,7 @@ static void S7_an_unsigned_entry_is_refused(void **state)
     free(data);
 }
 
-static void S7_a_strangers_signature_is_refused(void **state)
+KT_TEST(S7_a_strangers_signature_is_refused)
 {
     fixture *f = *state;
     size_t size = 0, own_size = 0;
@@ -156,7 +157,7 @@ static void S7_a_strangers_signature_is_refused(void **state)
     free(own);
 }
 
-static void S7_local_takes_nothing(void **state)
+KT_TEST(S7_local_takes_nothing)
 {
     fixture *f = *state;
     size_t size = 0;
@@ -194,7 +195,7 @@ static bool takes_unsigned(fixture *f, const char *stage, const char *code)
 }
 
 /* Every stage of kiln's own, whatever its recipe says of the device. */
-static void S7_only_portable_stages_come_unsigned(void **state)
+KT_TEST(S7_only_portable_stages_come_unsigned)
 {
     size_t count = 0, portable = 0;
     const kn_stage_row *rows = kn_stages(&count);
@@ -210,7 +211,7 @@ static void S7_only_portable_stages_come_unsigned(void **state)
     assert_true(portable > 0 && portable < count);
 }
 
-static void S7_a_programs_own_stage_is_free_unless_it_is_native(void **state)
+KT_TEST(S7_a_programs_own_stage_is_free_unless_it_is_native)
 {
     fixture *f = *state;
     kiln_recipe *recipe = NULL;
@@ -231,7 +232,7 @@ static void S7_a_programs_own_stage_is_free_unless_it_is_native(void **state)
 
 /* Signed and unsigned native code are refused for reasons of their own, and what is taken is said
  * beforehand. */
-static void refusals_name_the_signature(void **state)
+KT_TEST(refusals_name_the_signature)
 {
     fixture *f = *state;
     const kn_trust *signers[] = {&f->unsigned_, &f->signs};
@@ -260,7 +261,7 @@ static void refusals_name_the_signature(void **state)
     assert_non_null(strstr(kn_trust_describe(&f->unsigned_, false), "is refused"));
 }
 
-static void key_files_are_looked_at(void **state)
+KT_TEST(key_files_are_looked_at)
 {
     fixture *f = *state;
     kn_public_key public_key;
@@ -302,7 +303,7 @@ static void key_files_are_looked_at(void **state)
 }
 
 /* A user with keys never goes on without what checks signatures. */
-static void a_module_that_is_none_is_an_error(void **state)
+KT_TEST(a_module_that_is_none_is_an_error)
 {
     fixture *f = *state;
     static const char junk[] = "this is not a library";
@@ -336,7 +337,7 @@ static void a_module_that_is_none_is_an_error(void **state)
     free(list);
 }
 
-static void policies_come_from_the_environment(void **state)
+KT_TEST(policies_come_from_the_environment)
 {
     fixture *f = *state;
     kn_trust trust;
@@ -356,21 +357,4 @@ static void policies_come_from_the_environment(void **state)
     assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(S7_a_signed_entry_is_taken),
-        cmocka_unit_test(S7_every_tampered_byte_is_refused),
-        cmocka_unit_test(S7_a_replay_under_another_key_is_refused),
-        cmocka_unit_test(S7_an_unsigned_entry_is_refused),
-        cmocka_unit_test(S7_a_strangers_signature_is_refused),
-        cmocka_unit_test(S7_local_takes_nothing),
-        cmocka_unit_test(S7_only_portable_stages_come_unsigned),
-        cmocka_unit_test(S7_a_programs_own_stage_is_free_unless_it_is_native),
-        cmocka_unit_test(refusals_name_the_signature),
-        cmocka_unit_test(key_files_are_looked_at),
-        cmocka_unit_test(a_module_that_is_none_is_an_error),
-        cmocka_unit_test(policies_come_from_the_environment),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+KT_MAIN(setup, teardown)
