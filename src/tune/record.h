@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
-#include "kiln/cache.h"
+#include "kiln/unstable/tune.h"
 
 #include "base/span.h"
+#include "base/strbuf.h"
 
 #define KN_TUNE_NAME_MAX 255u
 
@@ -23,6 +24,14 @@ kiln_status kn_tune_record_write(const kn_tune_record *record, kn_span facts, ki
                                  kiln_diag *diag);
 /* False for what is not a record. */
 bool kn_tune_record_read(kn_span bytes, kn_tune_record *out_record);
+
+/* Appends the rows of those variants that were taken by the device (docs/reference/formats.md).
+ * They are the facts of the choice's entry, so that a later call can show the same table and refuse
+ * the same variants. */
+void kn_tune_rows_write(const kiln_kernel *kernel, const kiln_tune_row *rows, kn_strbuf *to);
+/* Fills the rows of variants that are in the bytes, by their names, and leaves the others alone.
+ * Bytes that make no sense end it. */
+void kn_tune_rows_read(kn_span bytes, const kiln_kernel *kernel, kiln_tune_row *rows);
 
 /* The bucket of a size: the least power of two that is not smaller; 0 for 0, UINT64_MAX past the
  * last power. */

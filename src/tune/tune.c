@@ -11,7 +11,6 @@
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "tune/compare.h"
-#include "tune/record_rows.h"
 #include "tune/search.h"
 
 enum { ROUNDS_MIN = 8, ROUNDS_MAX = 60, ROUNDS_LIMIT = 1000, BUDGET_MS = 3000 };

@@ -13,7 +13,6 @@
 #include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/dylib.h"
-#include "tune/record_rows.h"
 #include "tune/tune.h"
 
 /* --- the key ---------------------------------------------------------------------------------- */

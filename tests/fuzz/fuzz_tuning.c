@@ -2,7 +2,6 @@
  * as the rows next to it. */
 #include "fuzz/fuzz.h"
 #include "tune/record.h"
-#include "tune/record_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -28,7 +28,6 @@
 #include "base/text.h"
 #include "core/build/program.h"
 #include "core/build/program_kernels.h"
-#include "core/build/record_build.h"
 #include "core/runtime/runtime.h"
 #include "sized/sized.h"
 #include "store/cache/cache.h"

@@ -96,6 +96,10 @@ typedef struct kn_build_extra {
     bool changed;
 } kn_build_extra;
 
+/* Records what a build was asked for, if its cache records and the first stage gave something under
+ * a key: what bypassed the cache would not be found again. Fails: never. (record_build.c) */
+void kn_build_record(const kn_build *build);
+
 /* The whole build; `extra` may be NULL. */
 kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
                              const kiln_build_options *options, kn_build_extra *extra,

@@ -10,7 +10,6 @@
 #include "core/build/background.h"
 #include "core/build/capture.h"
 #include "core/build/program_kernels.h"
-#include "core/runtime/uses_report.h"
 #include "sized/sized.h"
 
 /* Device and keys of all stages. 0 if the program cannot be shared: a stage bypassed the cache, or

@@ -1,4 +1,5 @@
-/* What a compile would look up, without compiling: the build up to the first stage that misses. */
+/* What a compile would look up, without compiling: the build up to the first stage that misses; and
+ * the files that a source includes. */
 #include "base/stages.h"
 #include "core/build/plan.h"
 
@@ -111,4 +112,41 @@ kiln_status kiln_compile_plan(kiln_runtime *runtime, const char *target, const k
 {
     telling t = {.visit = visit, .user = user};
     return plan_and_walk(runtime, target, source, &t, diag);
+}
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+typedef struct header_visit {
+    kiln_header_fn *visit;
+    void *user;
+} header_visit;
+
+/* A place where nothing is found is looked at too, and is not a header. */
+static kiln_status visit_header(void *user, const char *path, const kn_stamp *stamp)
+{
+    const header_visit *visit = user;
+    return stamp != NULL ? visit->visit(visit->user, path) : KILN_OK;
+}
+
+kiln_status kiln_compile_headers(kiln_runtime *runtime, const char *target,
+                                 const kiln_source *source, kiln_header_fn *visit, void *user,
+                                 kiln_diag *diag)
+{
+    const kiln_build_options options = {.struct_size = sizeof(options), .cache_only = true};
+    header_visit headers = {visit, user};
+    kn_plan plan;
+    kiln_status status = kn_plan_open(runtime, target, source, &options, &plan, diag);
+    if (status == KILN_OK) {
+        status = kn_stage_key(&plan.build, 0, diag);
+    }
+    const kn_stage_run *first = &plan.build.runs[0];
+    if (status == KILN_OK && first->bypass[0] != '\0') {
+        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "use the compiler's own list",
+                               source->name != NULL ? source->name : "source",
+                               "its headers cannot be known: %s", first->bypass);
+    } else if (status == KILN_OK && first->closure != NULL) {
+        status = kn_closure_watch(first->closure, visit_header, &headers);
+    }
+    kn_plan_close(&plan);
+    return status;
 }

@@ -1,5 +1,5 @@
 /* A program as its caller gave it, handed to the recorder (record/recorder.h). */
-#include "core/build/record_build.h"
+#include "core/build/build.h"
 
 #include <string.h>
 

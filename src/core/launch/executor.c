@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "core/launch/launch.h"
 #include "sized/sized.h"
 
 #define IN_FLIGHT_DEFAULT 3u

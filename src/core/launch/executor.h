@@ -6,12 +6,13 @@
  * uploads either: the launch is queued after them.
  *
  * executor.c has the line and its threads, executor_step.c what is done to one submission,
- * executor_ticket.c the tickets. */
+ * executor_ticket.c the tickets; launch.c has kn_launch_put. */
 #ifndef KILN_CORE_EXECUTOR_H
 #define KILN_CORE_EXECUTOR_H
 
 #include "kiln/unstable/executor.h"
 
+#include "core/build/program.h"
 #include "core/launch/buffer_pool.h"
 #include "sys/thread.h"
 
@@ -81,6 +82,12 @@ kiln_ticket *kn_ticket_take(kiln_executor *executor, uint32_t references);
 void kn_ticket_drop(kiln_ticket *ticket);
 /* Drops one reference to the executor's memory. The mutex is held, and released here. */
 void kn_executor_drop(kiln_executor *executor);
+
+/* kiln_queue_launch without an allocation of kiln's own: `room` is for launch->arg_count resolved
+ * arguments, *out_handle the backend's event. */
+kiln_status kn_launch_put(kiln_queue *queue, kiln_program *program, const char *entry,
+                          const kiln_launch *launch, kiln_sys_arg *room, void **out_handle,
+                          kiln_diag *diag);
 
 /* --- executor_step.c -------------------------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 #include "base/diag.h"
 #include "core/launch/buffer.h"
 #include "core/launch/executor.h"
-#include "core/launch/launch.h"
 #include "sized/sized.h"
 
 /* --- filling ---------------------------------------------------------------------------------- */
@@ -25,7 +24,7 @@ static kiln_status check_work(const kiln_executor *executor, const kiln_work *wo
     if (work->entry == NULL || work->entry[0] == '\0') {
         return refuse_work(work, "name the kernel", "no entry is named", diag);
     }
-    if (work->program == NULL || kn_program_device(work->program) != executor->device) {
+    if (work->program == NULL || work->program->device != executor->device) {
         return refuse_work(work, "build it for the executor's device",
                            "it has no program, or one of another device", diag);
     }

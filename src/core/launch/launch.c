@@ -1,7 +1,5 @@
 /* Launches: everything that can be checked is checked here, once for all backends; no cache code
  * below this line. */
-#include "core/launch/launch.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +8,7 @@
 #include "core/build/background.h"
 #include "core/build/capture.h"
 #include "core/build/program.h"
-#include "core/launch/buffer.h"
+#include "core/launch/executor.h"
 #include "sized/sized.h"
 
 #define ARGS_ON_STACK 32

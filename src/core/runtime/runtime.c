@@ -7,7 +7,6 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "core/runtime/uses_report.h"
 #include "hal/registry.h"
 #include "sized/sized.h"
 #include "sys/env.h"
@@ -70,22 +69,28 @@ static kiln_status open_skipped(kiln_runtime *runtime, kiln_diag *diag)
     return status;
 }
 
-/* A report for each name in the request that nobody has. */
+/* Moves *list to behind its next name that no backend has; false if there is none. */
+static bool next_unknown(const char **list, char *name, size_t size)
+{
+    while (*list != NULL && **list != '\0') {
+        const size_t length = strcspn(*list, ",");
+        kn_text_putf(name, size, "%.*s", (int)length, *list);
+        *list += length + ((*list)[length] == ',');
+        if (kn_registry_find(name) == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void report_unknown(kiln_runtime *runtime)
 {
-    const char *list = runtime->backend;
-    while (list != NULL && *list != '\0') {
-        char name[32];
-        size_t length = strcspn(list, ",");
-        kn_text_putf(name, sizeof(name), "%.*s", (int)length, list);
-        if (kn_registry_find(name) == NULL) {
-            kiln_probe_report report;
-            kn_report_set(&report, name, KILN_PROBE_FAILED,
-                          "run `kiln doctor` to list the backends",
-                          "this kiln has no backend of this name");
-            kn_listing_add_report(runtime, &report);
-        }
-        list += length + (list[length] == ',');
+    char name[32];
+    for (const char *list = runtime->backend; next_unknown(&list, name, sizeof(name));) {
+        kiln_probe_report report;
+        kn_report_set(&report, name, KILN_PROBE_FAILED, "run `kiln doctor` to list the backends",
+                      "this kiln has no backend of this name");
+        kn_listing_add_report(runtime, &report);
     }
 }
 
@@ -104,20 +109,6 @@ static bool request_met(const kiln_runtime *runtime)
         }
     }
     return runtime->backend == NULL && runtime->device == NULL;
-}
-
-/* The first name in the request that no backend has, or false. */
-static bool first_unknown(const kiln_runtime *runtime, char *name, size_t size)
-{
-    for (const char *list = runtime->backend; list != NULL && *list != '\0';) {
-        const size_t length = strcspn(list, ",");
-        kn_text_putf(name, size, "%.*s", (int)length, list);
-        if (kn_registry_find(name) == NULL) {
-            return true;
-        }
-        list += length + (list[length] == ',');
-    }
-    return false;
 }
 
 /* Says which request is not met: an error when strict. */
@@ -142,7 +133,8 @@ static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
         kn_diag_move(diag, &why);
     } else {
         char name[32];
-        if (runtime->device == NULL && first_unknown(runtime, name, sizeof(name))) {
+        const char *list = runtime->backend;
+        if (runtime->device == NULL && next_unknown(&list, name, sizeof(name))) {
             kiln_diag_clear(&why);
             (void)kn_registry_refuse("choosing a device", name, &why);
         }
@@ -151,6 +143,13 @@ static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
     }
     kiln_diag_clear(&why);
     return status;
+}
+
+/* False when out of memory. */
+static bool copy_text(const char *from, char **out_text)
+{
+    *out_text = from != NULL ? kn_text_copy(from) : NULL;
+    return from == NULL || *out_text != NULL;
 }
 
 static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_options *options,
@@ -162,15 +161,10 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
     runtime->compile_only = options->compile_only;
     runtime->untuned = options->untuned;
     runtime->probe_ms = options->probe_ms;
-    runtime->backend = options->backend != NULL ? kn_text_copy(options->backend) : NULL;
-    runtime->device = options->device != NULL ? kn_text_copy(options->device) : NULL;
-    runtime->backend_path =
-        options->backend_path != NULL ? kn_text_copy(options->backend_path) : NULL;
-    runtime->skip_probe = options->skip_probe != NULL ? kn_text_copy(options->skip_probe) : NULL;
-    if ((options->backend != NULL && runtime->backend == NULL) ||
-        (options->skip_probe != NULL && runtime->skip_probe == NULL) ||
-        (options->device != NULL && runtime->device == NULL) ||
-        (options->backend_path != NULL && runtime->backend_path == NULL)) {
+    if (!copy_text(options->backend, &runtime->backend) ||
+        !copy_text(options->device, &runtime->device) ||
+        !copy_text(options->backend_path, &runtime->backend_path) ||
+        !copy_text(options->skip_probe, &runtime->skip_probe)) {
         return kn_no_memory(diag, "creating a runtime");
     }
     if (options->cache != NULL) {
@@ -203,9 +197,10 @@ static void take_target(kiln_runtime *runtime)
 static kiln_status list_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
 {
     char name[32];
+    const char *list = runtime->backend;
     kn_drivers_register(runtime->backend_path, add_report, runtime);
     take_target(runtime);
-    if (runtime->strict && first_unknown(runtime, name, sizeof(name))) {
+    if (runtime->strict && next_unknown(&list, name, sizeof(name))) {
         return kn_registry_refuse("choosing a device", name, diag); /* a device cannot come by it */
     }
     kiln_status status = open_asked(runtime, hidden, diag);

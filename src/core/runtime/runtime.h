@@ -131,6 +131,12 @@ void kn_devices_sort(kiln_runtime *runtime);
 /* The line "requested=… detected=[…] selected=…"; malloc'ed, NULL when out of memory. */
 char *kn_runtime_describe(kiln_runtime *runtime);
 
+/* --- uses (uses_report.c): in memory while the runtime lives, then in the store's table ------- */
+
+/* Counts a program by the key of its first stage; one that has no key (zeros) is not counted. */
+void kn_uses_note(kiln_runtime *runtime, const kiln_key *first_key);
+void kn_uses_flush(kiln_runtime *runtime);
+
 /* --- options (runtime_options.c) -------------------------------------------------------------- */
 
 /* KILN_FAKE: backends that work on request only are used as if they were asked for. */

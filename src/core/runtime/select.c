@@ -159,22 +159,16 @@ static void append_request(kn_strbuf *line, const kiln_runtime *runtime)
     }
 }
 
-static void append_devices(kn_strbuf *line, const kiln_runtime *runtime)
-{
-    kn_strbuf_append_char(line, '[');
-    for (size_t i = 0; i < runtime->device_count; i++) {
-        const kiln_device_info *info = &runtime->devices[i]->info;
-        kn_strbuf_printf(line, "%s%s:%u \"%s\" %s", i > 0 ? ", " : "", info->backend, info->index,
-                         info->name, kiln_device_class_name(info->device_class));
-    }
-    kn_strbuf_append_char(line, ']');
-}
-
-static void append_places(kn_strbuf *line, const kiln_runtime *runtime)
+/* "opencl:0", with the name and the class where that is asked for. */
+static void append_devices(kn_strbuf *line, const kiln_runtime *runtime, bool names)
 {
     for (size_t i = 0; i < runtime->device_count; i++) {
         const kiln_device_info *info = &runtime->devices[i]->info;
         kn_strbuf_printf(line, "%s%s:%u", i > 0 ? ", " : "", info->backend, info->index);
+        if (names) {
+            kn_strbuf_printf(line, " \"%s\" %s", info->name,
+                             kiln_device_class_name(info->device_class));
+        }
     }
 }
 
@@ -184,13 +178,13 @@ char *kn_runtime_describe(kiln_runtime *runtime)
     kn_strbuf_init(&line, 0);
     kn_strbuf_append_text(&line, "requested=");
     append_request(&line, runtime);
-    kn_strbuf_append_text(&line, " detected=");
-    append_devices(&line, runtime);
+    kn_strbuf_append_text(&line, " detected=[");
+    append_devices(&line, runtime, true);
     if (runtime->device_count > 0) {
         const kiln_device_info *info = &runtime->devices[0]->info;
-        kn_strbuf_printf(&line, " selected=%s:%u", info->backend, info->index);
+        kn_strbuf_printf(&line, "] selected=%s:%u", info->backend, info->index);
     } else {
-        kn_strbuf_append_text(&line, " selected=none");
+        kn_strbuf_append_text(&line, "] selected=none");
     }
     char *text = kn_strbuf_detach(&line, NULL);
     kn_strbuf_deinit(&line);
@@ -215,12 +209,9 @@ static kiln_status nothing_fits(const kiln_runtime *runtime, const kiln_source *
                          kiln_language_name(sources[i].language));
     }
     if (runtime->device_count > 0) {
-        kn_strbuf_append_text(&line, "; found ");
-        if (source_count > 0) {
-            append_places(&line, runtime);
-        } else {
-            append_devices(&line, runtime);
-        }
+        kn_strbuf_printf(&line, "; found %s", source_count > 0 ? "" : "[");
+        append_devices(&line, runtime, source_count == 0);
+        kn_strbuf_append_text(&line, source_count > 0 ? "" : "]");
         fix = source_count > 0 ? "give the source in a language that one of them takes, too"
                                : "name one of these, as opencl:0 or by a part of its name, with "
                                  "--device or KILN_DEVICE; `kiln doctor` says why others are "

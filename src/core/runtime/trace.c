@@ -67,31 +67,32 @@ static void device_label(char *to, size_t size, const kiln_device *device)
     (void)snprintf(to, size, "%s:%u", device->info.backend, (unsigned)device->info.index);
 }
 
-static size_t add_about(char *to, size_t size, const kn_trace_about *about)
+/* Appends `"name":"text"` behind `used` bytes of members; nothing for an empty text. */
+static size_t add_member(char *to, size_t size, size_t used, const char *name, const char *text)
 {
-    char text[400];
-    size_t used = 0;
-    const char *comma = "";
-    if (about->what != NULL && about->what[0] != '\0') {
-        quote_json(text, sizeof(text), about->what);
-        used += (size_t)snprintf(to + used, size - used, "\"what\":\"%s\"", text);
-        comma = ",";
+    char quoted[400];
+    if (text == NULL || text[0] == '\0') {
+        return used;
     }
-    if (about->detail != NULL && about->detail[0] != '\0') {
-        quote_json(text, sizeof(text), about->detail);
-        used += (size_t)snprintf(to + used, size - used, "%s\"detail\":\"%s\"", comma, text);
-        comma = ",";
-    }
+    quote_json(quoted, sizeof(quoted), text);
+    return used + (size_t)snprintf(to + used, size - used, "%s\"%s\":\"%s\"", used > 0 ? "," : "",
+                                   name, quoted);
+}
+
+static void format_about(char *to, size_t size, const kn_trace_about *about)
+{
+    char label[64] = "";
+    to[0] = '\0';
     if (about->device != NULL) {
-        device_label(text, sizeof(text), about->device);
-        used += (size_t)snprintf(to + used, size - used, "%s\"device\":\"%s\"", comma, text);
-        comma = ",";
+        device_label(label, sizeof(label), about->device);
     }
+    size_t used = add_member(to, size, 0, "what", about->what);
+    used = add_member(to, size, used, "detail", about->detail);
+    used = add_member(to, size, used, "device", label);
     if (about->bytes != 0) {
-        used += (size_t)snprintf(to + used, size - used, "%s\"bytes\":%llu", comma,
-                                 (unsigned long long)about->bytes);
+        (void)snprintf(to + used, size - used, "%s\"bytes\":%llu", used > 0 ? "," : "",
+                       (unsigned long long)about->bytes);
     }
-    return used;
 }
 
 /* --- the file: under the mutex ---------------------------------------------------------------- */
@@ -185,7 +186,7 @@ static void put_span(kn_trace *trace, uint64_t start, uint64_t end, const char *
 {
     char event[EVENT_SIZE];
     char args[1024];
-    args[add_about(args, sizeof(args), about)] = '\0';
+    format_about(args, sizeof(args), about);
     const uint64_t from = start > trace->start_ns ? start - trace->start_ns : 0;
     const uint64_t took = end > start ? end - start : 0;
     kn_mutex_lock(&trace->mutex);

@@ -1,8 +1,7 @@
 /* Uses of programs: counted by the key of their first stage, which is known before any compile. */
-#include "core/runtime/uses_report.h"
-
 #include <string.h>
 
+#include "core/runtime/runtime.h"
 #include "kiln/unstable/warm.h"
 #include "store/cache/cache.h"
 #include "store/disk/use_counts.h"

@@ -1,7 +1,6 @@
 /* Comparing results, records as bytes, buckets of sizes. */
 #include "tune/compare.h"
 #include "tune/record.h"
-#include "tune/record_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
