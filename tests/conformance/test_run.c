@@ -234,31 +234,30 @@ void wrong_arguments_are_refused(suite *s)
     float a = 1;
     double wide = 1;
     kiln_buffer *buffer = create(s, COUNT * sizeof(float));
-    kiln_arg good[] = {value_arg(&a, sizeof(a)), buffer_arg(buffer), buffer_arg(buffer)};
-    kiln_arg args[3];
-    kiln_launch launch = launch_of(COUNT, 0, args, 3);
-
-    memcpy(args, good, sizeof(args));
+    const kiln_arg good[] = {value_arg(&a, sizeof(a)), buffer_arg(buffer), buffer_arg(buffer)};
+    const struct {
+        size_t at;
+        kiln_arg arg;
+    } wrong[] = {{0, value_arg(&wide, sizeof(wide))},
+                 {0, buffer_arg(buffer)},
+                 {0, value_arg(NULL, sizeof(a))},
+                 {1, value_arg(&a, sizeof(a))},
+                 {1, buffer_arg(NULL)},
+                 {1, {.size = 0}}};
+    kiln_launch launch = launch_of(COUNT, 0, good, 3);
     REFUSED(kiln_queue_launch(s->queue, s->basics, "no_such_kernel", &launch, NULL, &diag));
     REFUSED(kiln_queue_launch(s->queue, s->basics, NULL, &launch, NULL, &diag));
     launch.arg_count = 2;
     REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     launch.arg_count = 3;
-    args[0] = value_arg(&wide, sizeof(wide));
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
-    args[0] = buffer_arg(buffer);
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
-    memcpy(args, good, sizeof(args));
-    args[1] = value_arg(&a, sizeof(a));
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
-    args[1] = buffer_arg(NULL);
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
-    memset(&args[1], 0, sizeof(args[1]));
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
-    memcpy(args, good, sizeof(args));
-    args[0].value = NULL;
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
-    memcpy(args, good, sizeof(args));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        kiln_arg args[3];
+        memcpy(args, good, sizeof(args));
+        args[wrong[i].at] = wrong[i].arg;
+        launch.args = args;
+        REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
+    }
+    launch.args = good;
     OK(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     OK(kiln_queue_finish(s->queue, &diag));
     kiln_buffer_destroy(buffer);
@@ -266,29 +265,25 @@ void wrong_arguments_are_refused(suite *s)
 
 void wrong_shapes_are_refused(suite *s)
 {
+    static const struct {
+        uint32_t dims;
+        uint64_t global[2], local;
+        size_t size;
+    } wrong[] = {{0, {COUNT}, 0, sizeof(kiln_launch)},
+                 {4, {COUNT}, 0, sizeof(kiln_launch)},
+                 {1, {0}, 0, sizeof(kiln_launch)},
+                 {2, {COUNT, 1}, 4, sizeof(kiln_launch)}, /* and none in the other */
+                 {1, {(uint64_t)1 << 40}, (uint64_t)1 << 40, sizeof(kiln_launch)},
+                 {1, {COUNT}, 0, 4}};
     kiln_buffer *out = create(s, COUNT * sizeof(int));
     kiln_arg arg = buffer_arg(out);
-    const kiln_launch good = launch_of(COUNT, 0, &arg, 1);
-    kiln_launch launch = good;
-    launch.dims = 0;
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
-    launch.dims = 4;
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
-    launch = good;
-    launch.global[0] = 0;
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
-    launch = good;
-    launch.dims = 2;
-    launch.global[1] = 1;
-    launch.local[0] = 4; /* and none in the other */
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
-    launch = good;
-    launch.global[0] = (uint64_t)1 << 40;
-    launch.local[0] = (uint64_t)1 << 40;
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
-    launch = good;
-    launch.struct_size = 4;
-    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        kiln_launch launch = launch_of(wrong[i].global[0], wrong[i].local, &arg, 1);
+        launch.dims = wrong[i].dims;
+        launch.global[1] = wrong[i].global[1];
+        launch.struct_size = wrong[i].size;
+        REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
+    }
     kiln_buffer_destroy(out);
 }
 

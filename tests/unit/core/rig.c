@@ -63,23 +63,32 @@ int rig_teardown(void **state)
     return 0;
 }
 
-void rig_open_cache(rig *r, const char *backend, uint32_t flags)
+kiln_status rig_create(rig *r, uint32_t cache_flags, const kiln_runtime_options *options,
+                       kiln_diag *why)
 {
     kiln_cache_options cache_options;
-    kiln_runtime_options options;
+    kiln_runtime_options own = *options;
     char *root = kt_path(r->dir, "cache");
+    rig_close(r);
     RIG_OK(kiln_cache_options_init(&cache_options, &diag));
     cache_options.root = root;
-    cache_options.flags |= flags;
+    cache_options.flags |= cache_flags;
     cache_options.no_fsync = true;
     RIG_OK(kiln_cache_create(&cache_options, &r->cache, &diag));
     free(root);
+    own.cache = r->cache;
+    const kiln_status status = kiln_runtime_create(&own, &r->runtime, why);
+    r->device = status == KILN_OK ? kiln_runtime_device(r->runtime, 0) : NULL;
+    return status;
+}
+
+void rig_open_cache(rig *r, const char *backend, uint32_t flags)
+{
+    kiln_runtime_options options;
     RIG_OK(kiln_runtime_options_init(&options, &diag));
     options.backend = backend != NULL ? backend : "fake";
     options.strict = true;
-    options.cache = r->cache;
-    RIG_OK(kiln_runtime_create(&options, &r->runtime, &diag));
-    r->device = kiln_runtime_device(r->runtime, 0);
+    RIG_OK(rig_create(r, flags, &options, &diag));
     r->fake = r->device->driver->in.handle;
 }
 
@@ -133,6 +142,13 @@ kiln_key rig_key(rig *r, const kiln_source *source, uint32_t *out_compiles)
     }
     kiln_program_release(program);
     return key;
+}
+
+uint32_t rig_compiles(rig *r, const kiln_source *source)
+{
+    uint32_t compiles = 0;
+    (void)rig_key(r, source, &compiles);
+    return compiles;
 }
 
 void rig_launch(rig *r, kiln_program *program, uint64_t global, uint64_t local)

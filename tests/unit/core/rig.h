@@ -31,6 +31,9 @@ void rig_open(rig *r, const char *backend);
 void rig_close(rig *r);
 /* rig_open with flags for the cache. */
 void rig_open_cache(rig *r, const char *backend, uint32_t flags);
+/* Closes, and opens with these options and the rig's own cache; `fake` is not set. */
+kiln_status rig_create(rig *r, uint32_t cache_flags, const kiln_runtime_options *options,
+                       kiln_diag *why);
 
 extern const char rig_saxpy[];
 kiln_source rig_source(const char *text);
@@ -40,6 +43,8 @@ kiln_status rig_try(rig *r, const kiln_source *source, kiln_diag *diag);
 /* Builds `source`, releases it, and tells the key of its last stage and how many stages it
  * compiled. */
 kiln_key rig_key(rig *r, const kiln_source *source, uint32_t *out_compiles);
+/* Builds `source` and releases it; how many stages that compiled. */
+uint32_t rig_compiles(rig *r, const kiln_source *source);
 /* Launches saxpy over `global` items in groups of `local`. */
 void rig_launch(rig *r, kiln_program *program, uint64_t global, uint64_t local);
 kt_counters rig_stats(const rig *r);

@@ -20,43 +20,32 @@ static void expect_refused(bench *b, const char *why)
     kiln_diag_clear(&diag);
 }
 
+/* Refused with the change made, which is taken back. */
+#define REFUSED(why, ...)                                                                          \
+    do {                                                                                           \
+        const bench before = b;                                                                    \
+        __VA_ARGS__;                                                                               \
+        expect_refused(&b, why);                                                                   \
+        b = before;                                                                                \
+    } while (0)
+
 static void senseless_lists_are_refused(void **state)
 {
     bench b;
+    kiln_diag diag = KILN_DIAG_INIT;
     bench_open(&b, state);
     expect_refused(&b, "no variants");
     bench_add_usual(&b);
-    const kiln_kernel good = b.kernel;
-    b.kernel.struct_size = 1;
-    expect_refused(&b, "struct_size");
-    b.kernel = good;
-    b.kernel.name = "no spaces here";
-    expect_refused(&b, "its name");
-    b.kernel = good;
-    b.kernel.variant_count = 65;
-    expect_refused(&b, "more than 64");
-    b.kernel = good;
-    b.kernel.size_count = 9;
-    expect_refused(&b, "sizes");
-    b.kernel = good;
-    b.kernel.flops = -1;
-    expect_refused(&b, "flops");
-    b.kernel = good;
-    b.variants[2].name = "plain";
-    expect_refused(&b, "same name");
-    b.variants[2].name = "";
-    expect_refused(&b, "name is missing");
-    b.variants[2].name = "quick8";
-    b.variants[2].entry = NULL;
-    expect_refused(&b, "no entry");
-    b.variants[2].entry = "f";
-    b.variants[2].launch.struct_size = 0;
-    expect_refused(&b, "struct_size");
-    b.variants[2].launch.struct_size = sizeof(kiln_launch);
-    b.sources[2].text = NULL;
-    expect_refused(&b, "text is not set");
-    b.sources[2].text = bench_quick;
-    kiln_diag diag = KILN_DIAG_INIT;
+    REFUSED("struct_size", b.kernel.struct_size = 1);
+    REFUSED("its name", b.kernel.name = "no spaces here");
+    REFUSED("more than 64", b.kernel.variant_count = 65);
+    REFUSED("sizes", b.kernel.size_count = 9);
+    REFUSED("flops", b.kernel.flops = -1);
+    REFUSED("same name", b.variants[2].name = "plain");
+    REFUSED("name is missing", b.variants[2].name = "");
+    REFUSED("no entry", b.variants[2].entry = NULL);
+    REFUSED("struct_size", b.variants[2].launch.struct_size = 0);
+    REFUSED("text is not set", b.sources[2].text = NULL);
     for (size_t i = 0; i < 3; i++) {
         b.sources[i].language = KILN_LANG_CUDA;
     }
@@ -71,28 +60,14 @@ static void senseless_options_are_refused(void **state)
     bench b;
     bench_open(&b, state);
     bench_add_usual(&b);
-    const kiln_tune_options good = b.options;
-    b.options.struct_size = 0;
-    expect_refused(&b, "struct_size");
-    b.options = good;
-    b.options.output_count = 0;
-    expect_refused(&b, "without outputs");
-    b.options = good;
-    b.options.args = NULL;
-    expect_refused(&b, "arguments are missing");
-    b.options = good;
-    b.options.rounds_max = 1001;
-    expect_refused(&b, "rounds");
-    b.options = good;
-    b.output.arg = 2;
-    expect_refused(&b, "not a buffer");
-    b.output = (kiln_tune_output){.arg = 1, .element = (kiln_element)99};
-    expect_refused(&b, "multiple of the element size");
-    b.output = (kiln_tune_output){.arg = 1, .element = KILN_ELEMENT_F32, .absolute = -1};
-    expect_refused(&b, "negative");
-    b.output = (kiln_tune_output){.arg = 1, .element = KILN_ELEMENT_F32};
-    b.args[1].offset = sizeof(float) * ITEMS;
-    expect_refused(&b, "past the end of the buffer");
+    REFUSED("struct_size", b.options.struct_size = 0);
+    REFUSED("without outputs", b.options.output_count = 0);
+    REFUSED("arguments are missing", b.options.args = NULL);
+    REFUSED("rounds", b.options.rounds_max = 1001);
+    REFUSED("not a buffer", b.output.arg = 2);
+    REFUSED("multiple of the element size", b.output.element = (kiln_element)99);
+    REFUSED("negative", b.output.absolute = -1);
+    REFUSED("past the end of the buffer", b.args[1].offset = sizeof(float) * ITEMS);
     bench_close(&b);
 }
 

@@ -129,10 +129,8 @@ static void D4_a_refused_binary_is_rebuilt_once_and_replaced(void **state)
     /* The next start finds the new one. */
     assert_int_equal(unsetenv("KILN_FAKE_FAULTS"), 0);
     rig_open(r, NULL);
-    program = rig_build(r, &source);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(rig_compiles(r, &source), 0);
     assert_int_equal(rig_stats(r).rejected, 0);
-    kiln_program_release(program);
 }
 
 /* An entry that is whole, under the right key, and yet no artifact: put there by something else. */
@@ -162,10 +160,8 @@ static void D1_an_entry_that_is_no_artifact_is_made_again(void **state)
     assert_int_equal(kiln_program_info(program)->compiles, 1);
     kiln_program_release(program);
     rig_close(r);
-    uint32_t compiles = 0;
     rig_open(r, NULL);
-    (void)rig_key(r, &source, &compiles);
-    assert_int_equal(compiles, 0);
+    assert_int_equal(rig_compiles(r, &source), 0);
 }
 
 /* What a driver refuses need not be scripted: bytes of another driver under this one's key. */
@@ -191,10 +187,8 @@ static void D4_a_binary_of_another_driver_is_rebuilt(void **state)
     kiln_program_release(program);
     rig_close(r);
     rig_open(r, NULL);
-    program = rig_build(r, &source);
-    assert_int_equal(kiln_program_info(program)->compiles, 1);
+    assert_int_equal(rig_compiles(r, &source), 1);
     assert_int_equal(rig_stats(r).rejected, 1);
-    kiln_program_release(program);
 }
 
 static void D4_a_refusal_works_on_a_cache_that_cannot_be_written(void **state)
@@ -204,13 +198,9 @@ static void D4_a_refusal_works_on_a_cache_that_cannot_be_written(void **state)
     fill_cache(r, &source);
     assert_int_equal(setenv("KILN_FAKE_FAULTS", "load=reject@1", 1), 0);
     rig_open_cache(r, NULL, KILN_CACHE_READONLY);
-    kiln_program *program = rig_build(r, &source);
-    assert_int_equal(kiln_program_info(program)->compiles, 1);
-    kiln_program_release(program);
+    assert_int_equal(rig_compiles(r, &source), 1);
     /* Memory has the new one: the third load is not refused. */
-    program = rig_build(r, &source);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
-    kiln_program_release(program);
+    assert_int_equal(rig_compiles(r, &source), 0);
 }
 
 static void D4_a_driver_that_refuses_what_it_made_is_an_error(void **state)
@@ -234,9 +224,7 @@ static void D4_a_driver_that_refuses_what_it_made_is_an_error(void **state)
     /* D3: what does not load is not kept. */
     assert_int_equal(unsetenv("KILN_FAKE_FAULTS"), 0);
     rig_open(r, NULL);
-    uint32_t compiles = 0;
-    (void)rig_key(r, &source, &compiles);
-    assert_int_equal(compiles, 1);
+    assert_int_equal(rig_compiles(r, &source), 1);
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
@@ -409,15 +397,13 @@ static void K2_a_compiler_replaced_during_the_compile_is_not_stored(void **state
 {
     rig *r = *state;
     kiln_source source = rig_source(rig_saxpy);
-    uint32_t compiles = 0;
     rig_open(r, NULL);
     build_and_meddle(r, &source, NULL);
     assert_int_equal(rig_stats(r).bypassed, 1);
     assert_int_equal(unsetenv("KILN_FAKE_CODEGEN"), 0);
-    (void)rig_key(r, &source, &compiles);
-    assert_int_equal(compiles, 2); /* the code, and the binary, whose key was made afterwards */
-    (void)rig_key(r, &source, &compiles);
-    assert_int_equal(compiles, 0);
+    assert_int_equal(rig_compiles(r, &source),
+                     2); /* the code, and the binary, whose key was made afterwards */
+    assert_int_equal(rig_compiles(r, &source), 0);
 }
 
 /* Edits a header during the compile, and takes that back: what the next build has to compile. */
@@ -425,7 +411,6 @@ static uint32_t compiles_after_an_edit(rig *r, bool junk)
 {
     char *header = kt_path(r->dir, "scale.inc");
     const char *dirs[] = {r->dir};
-    uint32_t compiles = 0;
     kiln_source source = rig_source("#include \"scale.inc\"\nkernel value out:ints\nout = SCALE\n");
     source.include_dirs = dirs;
     source.include_dir_count = 1;
@@ -436,9 +421,8 @@ static uint32_t compiles_after_an_edit(rig *r, bool junk)
     }
     build_and_meddle(r, &source, header);
     kt_file_write(header, "#define SCALE 3\n", 16);
-    (void)rig_key(r, &source, &compiles);
     free(header);
-    return compiles;
+    return rig_compiles(r, &source);
 }
 
 /* The caller gets his program, nobody else gets it. */
@@ -467,18 +451,23 @@ static void *build_many(void *user)
     return NULL;
 }
 
+static void build_in_threads(rig *r, size_t count)
+{
+    pthread_t threads[8];
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, build_many, r), 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+}
+
 static void K13_many_threads_compile_once(void **state)
 {
     rig *r = *state;
-    pthread_t threads[8];
     assert_int_equal(setenv("KILN_FAKE_FAULTS", "compile=slow", 1), 0);
     rig_open(r, NULL);
-    for (size_t i = 0; i < 8; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, build_many, r), 0);
-    }
-    for (size_t i = 0; i < 8; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    }
+    build_in_threads(r, 8);
     assert_int_equal(rig_calls(r, FAKE_COMPILE), 1);
     assert_int_equal(rig_calls(r, FAKE_LINK), 1);
     assert_int_equal(r->runtime->programs.count, 0);
@@ -489,18 +478,12 @@ static void one_thread_backends_get_a_thread(void **state)
 {
     static kiln_backend single;
     rig *r = *state;
-    pthread_t threads[4];
     single = kn_backend_fake;
     single.name = "fake-single";
     single.caps &= ~(uint32_t)KILN_CAP_ANY_THREAD;
     RIG_OK(kiln_backend_register(&single, &diag));
     rig_open(r, "fake-single");
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, build_many, r), 0);
-    }
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    }
+    build_in_threads(r, 4);
     kiln_source source = rig_source(rig_saxpy);
     kiln_program *program = rig_build(r, &source);
     rig_launch(r, program, 64, 8); /* and its capture */
@@ -509,8 +492,7 @@ static void one_thread_backends_get_a_thread(void **state)
     rig_close(r);
     rig_open(r, NULL); /* the same on a backend that takes any: it sees several */
     (void)build_many(r);
-    assert_int_equal(pthread_create(&threads[0], NULL, build_many, r), 0);
-    assert_int_equal(pthread_join(threads[0], NULL), 0);
+    build_in_threads(r, 1);
     assert_true(atomic_load(&r->fake->faults.other_threads));
 }
 

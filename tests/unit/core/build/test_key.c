@@ -60,161 +60,81 @@ static bool equal(kiln_key a, kiln_key b)
 
 /* --- what must change it ---------------------------------------------------------------------- */
 
-typedef void change_fn(request *q);
-
-static void change_text(request *q)
-{
-    q->text[strlen(q->text) - 2] = '+'; /* the operator */
-}
-static void change_text_by_a_blank(request *q)
-{
-    q->text[strlen(q->text) - 1] = ' ';
-}
-static void change_define_value(request *q)
-{
-    q->defines[0].value = "8";
-}
-static void change_define_name(request *q)
-{
-    q->defines[1].name = "OTHER_";
-}
-static void change_define_flag_to_value(request *q)
-{
-    q->defines[1].value = "2";
-}
-static void change_define_to_empty(request *q)
-{
-    q->defines[1].value = "";
-}
-static void change_define_order(request *q)
-{
-    kiln_define first = q->defines[0];
-    q->defines[0] = q->defines[1];
-    q->defines[1] = first;
-}
-static void change_define_count(request *q)
-{
-    q->source.define_count = 1;
-}
-static void change_option(request *q)
-{
-    q->options[1] = "-level=3";
-}
-static void change_option_order(request *q)
-{
-    q->options[0] = "-level=2";
-    q->options[1] = "-fast";
-}
-static void change_option_count(request *q)
-{
-    q->options[2] = "-more";
-    q->source.option_count = 3;
-}
-static void change_option_to_empty(request *q)
-{
-    q->options[2] = "";
-    q->source.option_count = 3;
-}
-/* The same letters, framed otherwise. */
-static void change_option_border(request *q)
-{
-    q->options[0] = "-fas";
-    q->options[1] = "t-level=2";
-}
-static void change_options_joined(request *q)
-{
-    q->options[0] = "-fast -level=2";
-    q->source.option_count = 1;
-}
-static void change_option_into_define(request *q)
-{
-    q->defines[2] = (kiln_define){"-level", "2"};
-    q->source.define_count = 3;
-    q->source.option_count = 1;
-}
-static void change_entry(request *q)
-{
-    q->entries[0] = "other";
-}
-static void change_entry_count(request *q)
-{
-    q->entries[1] = "other";
-    q->source.entry_count = 2;
-}
-static void change_entries_to_none(request *q)
-{
-    q->source.entry_count = 0;
-}
-static void change_header_in_memory(request *q)
-{
-    q->headers[0] = (kiln_header){"scale.inc", "#define SCALE 4\n", 16};
-    q->source.header_count = 1;
-}
-static void change_header_on_disk(request *q)
+static void edit_header(const request *q)
 {
     char *path = kt_path(q->dirs[0], "scale.inc");
     kt_file_write(path, "#define SCALE 5\n", 16);
     free(path);
 }
 
-typedef struct change_row {
-    const char *name;
-    change_fn *change;
-} change_row;
+#define CHANGES(X)                                                                                 \
+    X("the operator", q->text[strlen(q->text) - 2] = '+')                                          \
+    X("a blank in the text", q->text[strlen(q->text) - 1] = ' ')                                   \
+    X("value of a define", q->defines[0].value = "8")                                              \
+    X("name of a define", q->defines[1].name = "OTHER_")                                           \
+    X("a define gets a value", q->defines[1].value = "2")                                          \
+    X("a define becomes empty", q->defines[1].value = "")                                          \
+    X("order of defines", kiln_define first = q->defines[0]; q->defines[0] = q->defines[1];        \
+      q->defines[1] = first)                                                                       \
+    X("one define less", q->source.define_count = 1)                                               \
+    X("an option", q->options[1] = "-level=3")                                                     \
+    X("order of options", q->options[0] = "-level=2"; q->options[1] = "-fast")                     \
+    X("one option more", q->options[2] = "-more"; q->source.option_count = 3)                      \
+    X("an empty option more", q->options[2] = ""; q->source.option_count = 3)                      \
+    X("the same letters framed otherwise", q->options[0] = "-fas"; q->options[1] = "t-level=2")    \
+    X("options joined", q->options[0] = "-fast -level=2"; q->source.option_count = 1)              \
+    X("an option becomes a define", q->defines[2] = (kiln_define){"-level" COMMA "2"};             \
+      q->source.define_count = 3; q->source.option_count = 1)                                      \
+    X("an entry", q->entries[0] = "other")                                                         \
+    X("one entry more", q->entries[1] = "other"; q->source.entry_count = 2)                        \
+    X("no entries", q->source.entry_count = 0)                                                     \
+    X("a header in memory",                                                                        \
+      q->headers[0] = (kiln_header){"scale.inc" COMMA "#define SCALE 4\n" COMMA 16};               \
+      q->source.header_count = 1)                                                                  \
+    X("a header on disk", edit_header(q))
+#define COMMA ,
+
+static const char *const changes[] = {"nothing",
+#define NAME(name, ...) name,
+                                      CHANGES(NAME)
+#undef NAME
+};
+enum { CHANGE_COUNT = sizeof(changes) / sizeof(changes[0]) };
+
+static void change_request(request *q, size_t number)
+{
+    size_t at = 0;
+#define APPLY(name, ...)                                                                           \
+    if (++at == number) {                                                                          \
+        __VA_ARGS__;                                                                               \
+    }
+    CHANGES(APPLY)
+#undef APPLY
+}
 
 static void K3_every_part_of_a_request_is_in_the_key(void **state)
 {
-    static const change_row rows[] = {
-#define ROW(name) {#name, name}
-        ROW(change_text),
-        ROW(change_text_by_a_blank),
-        ROW(change_define_value),
-        ROW(change_define_name),
-        ROW(change_define_flag_to_value),
-        ROW(change_define_to_empty),
-        ROW(change_define_order),
-        ROW(change_define_count),
-        ROW(change_option),
-        ROW(change_option_order),
-        ROW(change_option_count),
-        ROW(change_option_to_empty),
-        ROW(change_option_border),
-        ROW(change_options_joined),
-        ROW(change_option_into_define),
-        ROW(change_entry),
-        ROW(change_entry_count),
-        ROW(change_entries_to_none),
-        ROW(change_header_in_memory),
-        ROW(change_header_on_disk),
-#undef ROW
-    };
     rig *r = *state;
     request q;
-    kiln_key keys[sizeof(rows) / sizeof(rows[0]) + 1];
-    size_t count = 0;
+    kiln_key keys[CHANGE_COUNT];
     rig_open(r, NULL);
     make_request(r, &q, "include");
     /* kiln_compile gives the first stage's key through its blob only; the first stage is portable
      * and names all of this, so the number of compiles is asked as well. */
-    for (size_t i = 0; i <= sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < CHANGE_COUNT; i++) {
         kn_build build;
         free_request(&q);
         make_request(r, &q, "include");
-        if (i > 0) {
-            rows[i - 1].change(&q);
-        }
+        change_request(&q, i);
         RIG_OK(kn_build_init(&build, r->cache, r->device->driver, &r->device->target, NULL,
                              &q.source, NULL, &diag));
         RIG_OK(kn_stage_key(&build, 0, &diag));
-        keys[count] = build.runs[0].key;
-        for (size_t k = 0; k < count; k++) {
-            if (equal(keys[k], keys[count])) {
-                print_error("%s: same key as %s\n", i > 0 ? rows[i - 1].name : "base",
-                            k > 0 ? rows[k - 1].name : "base");
-                fail();
+        keys[i] = build.runs[0].key;
+        for (size_t k = 0; k < i; k++) {
+            if (equal(keys[k], keys[i])) {
+                fail_msg("%s: same key as %s", changes[i], changes[k]);
             }
         }
-        count++;
         kn_build_deinit(&build);
     }
     free_request(&q);
@@ -365,7 +285,7 @@ static void K1_a_changed_header_is_a_new_program(void **state)
     rig_open(r, NULL);
     make_request(r, &q, "include");
     kiln_key first = rig_key(r, &q.source, NULL);
-    change_header_on_disk(&q); /* the same size, within the same second */
+    edit_header(&q); /* the same size, within the same second */
     assert_false(equal(first, rig_key(r, &q.source, &compiles)));
     assert_int_equal(compiles, 2);
     free_request(&q);

@@ -574,21 +574,19 @@ static void no_queue_no_executor(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_stream_gives_every_result, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(a_failure_is_its_tickets_alone, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(what_the_launch_refuses_is_the_tickets, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(a_full_executor_is_busy, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(the_end_cancels_what_has_not_begun, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(a_callback_may_submit, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(a_buffer_of_the_callers_keeps_its_content, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(nothing_is_allocated_once_warm, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(every_allocation_may_fail, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(the_pool_gives_idle_buffers_back, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(no_queue_no_executor, rig_setup, rig_teardown),
+        TEST(a_stream_gives_every_result),
+        TEST(a_failure_is_its_tickets_alone),
+        TEST(what_the_launch_refuses_is_the_tickets),
+        TEST(a_full_executor_is_busy),
+        TEST(the_end_cancels_what_has_not_begun),
+        TEST(a_callback_may_submit),
+        TEST(a_buffer_of_the_callers_keeps_its_content),
+        TEST(nothing_is_allocated_once_warm),
+        TEST(every_allocation_may_fail),
+        TEST(the_pool_gives_idle_buffers_back),
+        TEST(no_queue_no_executor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,42 +78,31 @@ static int setup(void **state)
 }
 
 /* One process as far as the disk knows: a cache object and a runtime of its own. */
-static kiln_status start(const rig *r, uint32_t probe_ms, bool fresh, char why[1024])
+static kiln_status start(rig *r, uint32_t probe_ms, bool fresh, char why[1024])
 {
-    kiln_cache_options cache_options;
     kiln_runtime_options options;
-    kiln_cache *cache = NULL;
-    kiln_runtime *runtime = NULL;
     kiln_diag diag_of_start = KILN_DIAG_INIT;
-    char *root = kt_path(r->dir, "cache");
-    RIG_OK(kiln_cache_options_init(&cache_options, &diag));
-    cache_options.root = root;
-    cache_options.no_fsync = true;
-    RIG_OK(kiln_cache_create(&cache_options, &cache, &diag));
     RIG_OK(kiln_runtime_options_init(&options, &diag));
     options.backend = "foreign";
     options.strict = true;
-    options.cache = cache;
     options.probe_ms = probe_ms;
     options.fresh_probe = fresh;
     options.skip_probe = skipped;
-    const kiln_status status = kiln_runtime_create(&options, &runtime, &diag_of_start);
+    const kiln_status status = rig_create(r, 0, &options, &diag_of_start);
     (void)snprintf(why, 1024, "%s", diag_of_start.why);
     kiln_diag_clear(&diag_of_start);
-    kiln_runtime_destroy(runtime);
-    kiln_cache_destroy(cache);
-    free(root);
+    rig_close(r);
     return status;
 }
 
-static kiln_status start_alone(const rig *r, char why[1024])
+static kiln_status start_alone(rig *r, char why[1024])
 {
     return start(r, 0, false, why);
 }
 
 static void a_named_start_asks_one_child_and_the_next_none(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, READY);
     for (int i = 0; i < 2; i++) {
@@ -124,7 +113,7 @@ static void a_named_start_asks_one_child_and_the_next_none(void **state)
 }
 
 /* The host never opens it, the first time no more than later. */
-static void expect_refusal(const rig *r, const char *does, uint32_t probe_ms, const char *expected)
+static void expect_refusal(rig *r, const char *does, uint32_t probe_ms, const char *expected)
 {
     char why[1024];
     make_helper(r, does);
@@ -150,7 +139,7 @@ static void P2_a_named_driver_that_hangs_is_an_error(void **state)
 /* What may be put right at any moment is not remembered. */
 static void what_may_be_put_right_is_asked_again(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, "printf 'outcome=no permission\\nbackend=foreign\\nwhy=not yours\\nend\\n'\n");
     assert_int_equal(start_alone(r, why), KILN_E_UNAVAILABLE);
@@ -163,7 +152,7 @@ static void what_may_be_put_right_is_asked_again(void **state)
 
 static void a_fresh_probe_asks_a_child_of_its_own(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, READY);
     for (unsigned i = 1; i <= 2; i++) {
@@ -175,7 +164,7 @@ static void a_fresh_probe_asks_a_child_of_its_own(void **state)
 /* Other surroundings are another driver: the result that was just stored is not about it. */
 static void a_result_holds_for_its_surroundings_alone(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, "[ -z \"$KILN_TEST_TURN\" ] || kill -SEGV $$\n" READY);
     assert_int_equal(start_alone(r, why), KILN_OK);
@@ -186,7 +175,7 @@ static void a_result_holds_for_its_surroundings_alone(void **state)
 
 static void a_skipped_probe_starts_no_child(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, "kill -SEGV $$\n");
     skipped = "cuda,foreign";
@@ -199,7 +188,7 @@ static void a_skipped_probe_starts_no_child(void **state)
 
 static void a_skipped_probe_of_another_is_not_this_one(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, READY);
     skipped = "cuda,vulkan";
@@ -208,7 +197,7 @@ static void a_skipped_probe_of_another_is_not_this_one(void **state)
 }
 
 /* A process that skips the probe, and is taken along. */
-static void crash_in_an_opening(const rig *r)
+static void crash_in_an_opening(rig *r)
 {
     const pid_t child = fork();
     int status = 0;
@@ -228,7 +217,7 @@ static void crash_in_an_opening(const rig *r)
 /* As it would by hand, and no more than that: the next start asks a child. */
 static void P1_a_driver_whose_probe_is_skipped_takes_one_process_along(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, "kill -SEGV $$\n");
     skipped = "foreign";
@@ -245,7 +234,7 @@ static void P1_a_driver_whose_probe_is_skipped_takes_one_process_along(void **st
 /* One that was killed for another reason needs no child again when it has been opened once. */
 static void what_a_child_finds_good_is_skipped_again(void **state)
 {
-    const rig *r = *state;
+    rig *r = *state;
     char why[1024];
     make_helper(r, READY);
     skipped = "foreign";

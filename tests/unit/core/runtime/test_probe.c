@@ -95,21 +95,16 @@ static void P1_an_isolated_runtime_goes_on_without_the_bad_one(void **state)
     static kiln_backend good;
     rig *r = *state;
     kiln_runtime_options options;
-    kiln_cache_options cache_options;
     good = kn_backend_fake;
     good.name = "fake-good";
     good.open = good_open;
     RIG_OK(kiln_backend_register(&good, &diag));
-    RIG_OK(kiln_cache_options_init(&cache_options, &diag));
-    cache_options.flags |= KILN_CACHE_NO_DISK;
-    RIG_OK(kiln_cache_create(&cache_options, &r->cache, &diag));
     RIG_OK(kiln_runtime_options_init(&options, &diag));
     options.backend = "fake,fake-good";
     options.isolate_probe = true;
-    options.cache = r->cache;
     options.probe_ms = 5000;
     assert_int_equal(setenv("KILN_FAKE_FAULTS", "open=crash", 1), 0);
-    RIG_OK(kiln_runtime_create(&options, &r->runtime, &diag));
+    RIG_OK(rig_create(r, KILN_CACHE_NO_DISK, &options, &diag));
     size_t seen = 0;
     for (size_t i = 0; i < kiln_runtime_report_count(r->runtime); i++) {
         const kiln_probe_report *report = kiln_runtime_report(r->runtime, i);
@@ -141,7 +136,6 @@ static void children_are_asked_at_once(void **state)
         "printf 'outcome=ready\\nbackend=%s\\ndevices=2\\nns=1\\nend\\n' \"$1\"\n";
     rig *r = *state;
     kiln_runtime_options options;
-    kiln_cache_options cache_options;
     char *helper = kt_path(r->dir, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
     kt_file_write(helper, script, sizeof(script) - 1);
     assert_int_equal(chmod(helper, 0700), 0);
@@ -149,15 +143,11 @@ static void children_are_asked_at_once(void **state)
     other = kn_backend_fake;
     other.name = "fake-other";
     RIG_OK(kiln_backend_register(&other, &diag));
-    RIG_OK(kiln_cache_options_init(&cache_options, &diag));
-    cache_options.flags |= KILN_CACHE_NO_DISK;
-    RIG_OK(kiln_cache_create(&cache_options, &r->cache, &diag));
     RIG_OK(kiln_runtime_options_init(&options, &diag));
     options.backend = "fake,fake-other";
     options.isolate_probe = true;
-    options.cache = r->cache;
     options.probe_ms = 60000;
-    RIG_OK(kiln_runtime_create(&options, &r->runtime, &diag));
+    RIG_OK(rig_create(r, KILN_CACHE_NO_DISK, &options, &diag));
     assert_int_equal(kiln_runtime_device_count(r->runtime), 4);
     assert_int_equal(setenv("KILN_LIBEXEC", before, 1), 0);
     free(before);

@@ -175,23 +175,14 @@ static int teardown(void **state)
 static kiln_status start_asking(rig *r, const char *backend, const char *device, bool strict,
                                 bool fresh, kiln_diag *why)
 {
-    kiln_cache_options cache_options;
     kiln_runtime_options options;
-    char *root = kt_path(r->dir, "cache");
-    rig_close(r);
     memset(opens, 0, sizeof(opens));
-    RIG_OK(kiln_cache_options_init(&cache_options, &diag));
-    cache_options.root = root;
-    cache_options.no_fsync = true;
-    RIG_OK(kiln_cache_create(&cache_options, &r->cache, &diag));
-    free(root);
     RIG_OK(kiln_runtime_options_init(&options, &diag));
     options.backend = backend;
     options.device = device;
     options.strict = strict;
     options.fresh_probe = fresh;
-    options.cache = r->cache;
-    return kiln_runtime_create(&options, &r->runtime, why);
+    return rig_create(r, 0, &options, why);
 }
 
 static void start(rig *r)

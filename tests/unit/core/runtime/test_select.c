@@ -46,11 +46,6 @@ static kiln_status create(rig *r, const char *backend, const char *device, bool 
                           kiln_diag *why)
 {
     kiln_runtime_options options;
-    kiln_cache_options cache_options;
-    rig_close(r);
-    RIG_OK(kiln_cache_options_init(&cache_options, &diag));
-    cache_options.flags |= KILN_CACHE_NO_DISK;
-    RIG_OK(kiln_cache_create(&cache_options, &r->cache, &diag));
     kiln_status status = kiln_runtime_options_init(&options, why);
     if (status != KILN_OK) {
         return status;
@@ -58,8 +53,7 @@ static kiln_status create(rig *r, const char *backend, const char *device, bool 
     options.backend = backend != NULL ? backend : options.backend;
     options.device = device != NULL ? device : options.device;
     options.strict = strict || options.strict;
-    options.cache = r->cache;
-    return kiln_runtime_create(&options, &r->runtime, why);
+    return rig_create(r, KILN_CACHE_NO_DISK, &options, why);
 }
 
 static const kiln_device_info *selected(rig *r, const kiln_source *source)

@@ -282,20 +282,16 @@ static void without_the_variable_there_is_no_trace(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_trace_has_every_step_by_thread_and_device, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(a_hit_is_told_as_such, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(a_process_that_ends_in_the_middle_leaves_json, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(any_name_makes_json, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written_is_told, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(a_trace_that_cannot_go_on_takes_nothing_more, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(one_runtime_writes_a_file, rig_setup, rig_teardown),
-        cmocka_unit_test_setup_teardown(without_the_variable_there_is_no_trace, rig_setup,
-                                        rig_teardown),
+        TEST(a_trace_has_every_step_by_thread_and_device),
+        TEST(a_hit_is_told_as_such),
+        TEST(a_process_that_ends_in_the_middle_leaves_json),
+        TEST(any_name_makes_json),
+        TEST(a_file_that_cannot_be_written_is_told),
+        TEST(a_trace_that_cannot_go_on_takes_nothing_more),
+        TEST(one_runtime_writes_a_file),
+        TEST(without_the_variable_there_is_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
