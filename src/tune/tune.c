@@ -243,15 +243,9 @@ static kiln_status measure_all(kiln_device *device, const kiln_kernel *kernel,
 {
     race r = {.baseline = 0};
     kiln_status status = kn_bench_init(&r.bench, device, kernel, options, diag);
-    if (status == KILN_OK) {
-        status = start_with_baseline(&r.bench, &r.baseline, diag);
-    }
-    if (status == KILN_OK) {
-        status = check_others(&r.bench, r.baseline, diag);
-    }
-    if (status == KILN_OK) {
-        status = run_search(&r, diag);
-    }
+    status = status == KILN_OK ? start_with_baseline(&r.bench, &r.baseline, diag) : status;
+    status = status == KILN_OK ? check_others(&r.bench, r.baseline, diag) : status;
+    status = status == KILN_OK ? run_search(&r, diag) : status;
     if (status == KILN_OK) {
         kiln_diag_clear(diag); /* of a variant that fell out */
         fill_rows(&r);

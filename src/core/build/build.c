@@ -105,6 +105,14 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
     return KILN_OK;
 }
 
+/* Backwards: a later stage borrows from the one before. */
+static void drop_runs(kn_build *build)
+{
+    for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
+        kn_stage_run_deinit(&build->runs[i - 1]);
+    }
+}
+
 void kn_build_deinit(kn_build *build)
 {
     kn_build_record(build);
@@ -120,28 +128,25 @@ void kn_build_deinit(kn_build *build)
     if (build->live != NULL) {
         kn_hal_program_unload(&build->driver->in, build->device, build->live);
     }
-    for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
-        kn_stage_run_deinit(&build->runs[i - 1]);
-    }
+    drop_runs(build);
     kn_resolved_deinit(&build->source);
 }
 
 kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
+    for (size_t i = 0; i < build->stage_count; i++) {
         if (build->stages[i].needs_device && build->device == NULL) {
             return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile on a machine that has it",
                                  build->target->name, "%s can only run where the device is",
                                  build->stages[i].name);
         }
-        status = kn_stage_key(build, i, diag);
-        if (status == KILN_OK) {
-            status = kn_stage_get(build, i, diag);
+        kiln_status status = kn_stage_key(build, i, diag);
+        status = status == KILN_OK ? kn_stage_get(build, i, diag) : status;
+        if (status != KILN_OK) {
+            return status;
         }
     }
-    return status == KILN_OK ? kn_kernels_check(kn_kernels_of(build), &build->source.source, diag)
-                             : status;
+    return kn_kernels_check(kn_kernels_of(build), &build->source.source, diag);
 }
 
 static const char *name_of(const kn_build *build)
@@ -149,15 +154,16 @@ static const char *name_of(const kn_build *build)
     return build->source.source.name != NULL ? build->source.source.name : "a kernel";
 }
 
-static const kiln_key *key_of_last(const kn_build *build)
+/* NULL for a build without stages. */
+static const kn_stage_run *last_run(const kn_build *build)
 {
-    return &build->runs[build->stage_count - 1].key;
+    return build->stage_count > 0 ? &build->runs[build->stage_count - 1] : NULL;
 }
 
 /* Whether the driver gets bytes that an earlier process may have died of. */
 static bool is_cached(const kn_build *build)
 {
-    const kn_stage_run *last = build->stage_count > 0 ? &build->runs[build->stage_count - 1] : NULL;
+    const kn_stage_run *last = last_run(build);
     return last != NULL && last->bypass[0] == '\0' && last->origin != KILN_ORIGIN_NONE &&
            last->origin != KILN_ORIGIN_COMPILED;
 }
@@ -179,7 +185,7 @@ static kiln_status load_program(kn_build *build, void **out_handle, kiln_diag *d
     };
     /* the program keeps the blob (kn_program_adopt); a build that fails unloads before it lets go
      */
-    const kn_stage_run *last = build->stage_count > 0 ? &build->runs[build->stage_count - 1] : NULL;
+    const kn_stage_run *last = last_run(build);
     request.stays = last != NULL && last->blob != NULL &&
                     last->artifact.base.data == kiln_blob_data(last->blob) &&
                     kn_instance_can(in, KILN_CAP_LENT_ARTIFACT);
@@ -218,11 +224,10 @@ static kiln_status redo_and_load(kn_build *build, void **out_handle, kiln_diag *
         kiln_diag_clear(refusal);
         status = load_program(build, out_handle, refusal);
         if (status == KILN_E_REJECTED) {
-            kn_ignore(kiln_cache_remove(build->cache, key_of_last(build), NULL)); /* no use */
+            kn_ignore(kiln_cache_remove(build->cache, &last_run(build)->key, NULL)); /* no use */
         }
     } else if (status != KILN_E_REJECTED) {
         kn_diag_move(refusal, &failure);
-        return status;
     }
     kiln_diag_clear(&failure);
     return status;
@@ -235,7 +240,7 @@ static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *d
     kiln_status status = load_program(build, out_handle, &why);
     if (status == KILN_E_REJECTED && build->stage_count > 0 && build->options->cache_only) {
         if (!build->job.quarantined) {
-            kn_ignore(kiln_cache_remove(build->cache, key_of_last(build), NULL)); /* no use */
+            kn_ignore(kiln_cache_remove(build->cache, &last_run(build)->key, NULL)); /* no use */
         }
         status = KILN_MISS;
     } else if (status == KILN_E_REJECTED && build->stage_count > 0) {
@@ -244,7 +249,6 @@ static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *d
     if (status != KILN_OK) {
         why.status = status;
         kn_diag_move(diag, &why);
-        return status;
     }
     kiln_diag_clear(&why);
     return status;
@@ -265,14 +269,16 @@ static bool is_expected_key(const kn_build *build, kn_build_extra *extra)
 static kiln_status walk_stages(kiln_device *device, kn_build *build, kn_build_extra *extra,
                                kiln_program **out_program, void **out_loaded, kiln_diag *diag)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
+    for (size_t i = 0; i < build->stage_count; i++) {
         /* why this and nothing else: the key */
-        status = kn_stage_key(build, i, diag);
-        if (status == KILN_OK && i == 0 && !is_expected_key(build, extra)) {
+        kiln_status status = kn_stage_key(build, i, diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+        if (i == 0 && !is_expected_key(build, extra)) {
             return KILN_MISS;
         }
-        if (status == KILN_OK && i + 1 == build->stage_count) {
+        if (i + 1 == build->stage_count) {
             /* already loaded in this process: share it, done */
             *out_program = kn_program_find(device, build);
             if (*out_program != NULL) {
@@ -280,16 +286,19 @@ static kiln_status walk_stages(kiln_device *device, kn_build *build, kn_build_ex
             }
         }
         /* the store; on a miss one compile, however many ask, and publish */
-        status = status == KILN_OK ? kn_stage_get(build, i, diag) : status;
+        status = kn_stage_get(build, i, diag);
         if (build->shared != NULL) {
             /* another thread compiled it meanwhile, and has a program but no bytes */
             *out_program = build->shared;
             build->shared = NULL;
             return status;
         }
+        if (status != KILN_OK) {
+            return status;
+        }
     }
     /* the driver loads it; what it refuses is made again */
-    return status == KILN_OK ? load_or_redo(build, out_loaded, diag) : status;
+    return load_or_redo(build, out_loaded, diag);
 }
 
 /* Drops all that a build has made of headers that are not what it took them for. */
@@ -301,9 +310,7 @@ static void start_over(kn_build *build, kiln_program **program, void **loaded, k
     }
     kiln_program_release(*program);
     *program = NULL;
-    for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
-        kn_stage_run_deinit(&build->runs[i - 1]);
-    }
+    drop_runs(build);
     kiln_diag_clear(diag);
     build->assume = false;
     build->mistaken = false;

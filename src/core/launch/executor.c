@@ -242,23 +242,19 @@ static kiln_status check_options(const kiln_executor_options *options, kiln_diag
 static kiln_status start_executor(kiln_executor *executor, kiln_diag *diag)
 {
     kiln_device *device = executor->device;
-    kiln_status status = kiln_queue_create(device, &executor->up, diag);
+    kiln_queue **const queues[] = {&executor->up, &executor->run, &executor->down};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < 3; i++) {
+        status = kiln_queue_create(device, queues[i], diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
     const kn_instance *in = &device->driver->in;
     executor->async =
         kn_instance_can(in, KILN_CAP_ASYNC_COPY) && kn_instance_can(in, KILN_CAP_QUEUE_WAIT);
-    if (status == KILN_OK) {
-        status = kiln_queue_create(device, &executor->run, diag);
-    }
-    if (status == KILN_OK) {
-        status = kiln_queue_create(device, &executor->down, diag);
-    }
-    if (status == KILN_OK) {
-        status = kn_thread_start(front_main, executor, &executor->front, diag);
-    }
-    if (status == KILN_OK) {
-        status = kn_thread_start(back_main, executor, &executor->back, diag);
-    }
-    return status;
+    status = kn_thread_start(front_main, executor, &executor->front, diag);
+    return status == KILN_OK ? kn_thread_start(back_main, executor, &executor->back, diag) : status;
 }
 
 kiln_status kiln_executor_create(kiln_device *device, const kiln_executor_options *options,

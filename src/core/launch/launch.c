@@ -249,24 +249,19 @@ static kiln_status submit_checked(kiln_queue *queue, kiln_program *program, cons
                            .args = args,
                            .arg_count = launch->arg_count,
                            .shared_bytes = launch->shared_bytes};
+    kn_trace *trace = queue->device->runtime->trace;
     kiln_status status = take_shape(queue->device, entry, launch, &sys, diag);
-    if (status == KILN_OK) {
-        status = take_attributes(queue->device, entry, launch, &sys, diag);
-    }
-    if (status == KILN_OK) {
-        status = check_params(program, entry, launch, diag);
-    }
+    status = status == KILN_OK ? take_attributes(queue->device, entry, launch, &sys, diag) : status;
+    status = status == KILN_OK ? check_params(program, entry, launch, diag) : status;
     for (size_t i = 0; status == KILN_OK && i < launch->arg_count; i++) {
         status = take_arg(queue, entry, i, &launch->args[i], &args[i], diag);
     }
-    if (status == KILN_OK) {
-        kn_trace *trace = queue->device->runtime->trace;
-        const uint64_t start = kn_trace_begin(trace);
-        status =
-            kn_hal_queue_launch(&queue->device->driver->in, queue->handle, &sys, out_handle, diag);
-        kn_trace_end(trace, start, "launch",
-                     &(kn_trace_about){.what = entry, .device = queue->device});
+    if (status != KILN_OK) {
+        return status;
     }
+    const uint64_t start = kn_trace_begin(trace);
+    status = kn_hal_queue_launch(&queue->device->driver->in, queue->handle, &sys, out_handle, diag);
+    kn_trace_end(trace, start, "launch", &(kn_trace_about){.what = entry, .device = queue->device});
     return status;
 }
 

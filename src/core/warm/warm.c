@@ -92,44 +92,24 @@ static void account_item(kiln_warm *warm, const item *it, kiln_status status, bo
     kn_mutex_unlock(&warm->telling);
 }
 
-/* The next item, or NULL; what is called off is counted on the way. */
+/* The next item to build; NULL: there is none, and what was called off is accounted for. */
 static item *next_item(kiln_warm *warm, bool called_off)
 {
-    item *it = NULL;
-    kn_mutex_lock(&warm->mutex);
-    warm->cancelled = warm->cancelled || called_off;
-    if (warm->next < warm->state.total && !warm->cancelled) {
-        it = &warm->items[warm->next++];
-        warm->state.running++;
-    }
-    kn_mutex_unlock(&warm->mutex);
-    return it;
-}
-
-static void call_off_rest(kiln_warm *warm)
-{
     for (;;) {
-        kn_mutex_lock(&warm->mutex);
-        item *it =
-            warm->cancelled && warm->next < warm->state.total ? &warm->items[warm->next++] : NULL;
-        kn_mutex_unlock(&warm->mutex);
-        if (it == NULL) {
-            return;
-        }
         kiln_diag diag = KILN_DIAG_INIT;
+        kn_mutex_lock(&warm->mutex);
+        warm->cancelled = warm->cancelled || called_off;
+        const bool cancelled = warm->cancelled;
+        item *it = warm->next < warm->state.total ? &warm->items[warm->next++] : NULL;
+        warm->state.running += it != NULL && !cancelled;
+        kn_mutex_unlock(&warm->mutex);
+        if (it == NULL || !cancelled) {
+            return it;
+        }
         (void)kiln_diag_set(&diag, KILN_E_CANCELLED, NULL, "warming a program", "it was cancelled");
         account_item(warm, it, KILN_E_CANCELLED, false, &diag);
         kiln_diag_clear(&diag);
     }
-}
-
-/* The job's last touch of the warming. */
-static void leave_warm(kiln_warm *warm)
-{
-    kn_mutex_lock(&warm->mutex);
-    warm->active--;
-    kn_cond_broadcast(&warm->ended);
-    kn_mutex_unlock(&warm->mutex);
 }
 
 static void run_job(void *user, bool called_off)
@@ -140,8 +120,10 @@ static void run_job(void *user, bool called_off)
     bool compiled = false;
     item *it = next_item(warm, called_off);
     if (it == NULL) {
-        call_off_rest(warm);
-        leave_warm(warm);
+        kn_mutex_lock(&warm->mutex);
+        warm->active--;
+        kn_cond_broadcast(&warm->ended);
+        kn_mutex_unlock(&warm->mutex); /* the job's last touch of the warming */
         return;
     }
     kiln_status status = build_item(warm, it, &compiled, &diag);
