@@ -183,7 +183,7 @@ static void look_main(void *user)
 
 static bool is_long(const closure *c)
 {
-    return c->list.header_count + c->list.absent_count >= ASSUMED_ROWS;
+    return kn_header_list_places(&c->list) >= ASSUMED_ROWS;
 }
 
 /* Whether a thread has begun to check the header list. It has the path and the stamps of the header

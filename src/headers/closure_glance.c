@@ -149,7 +149,7 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, boo
                               char *reason, size_t reason_size)
 {
     kn_scan_stop stop;
-    kn_pieces pieces = {.marks = {.joined = false}};
+    kn_pieces pieces = {.marks = 0};
     const kn_scan_reader reader = {
         .report = note_any, .user = out_includes, .computed = true, .pieces = &pieces};
     *out_includes = false;

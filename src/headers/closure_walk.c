@@ -205,7 +205,7 @@ static kiln_status look_in_place(walk *w, kn_place_base base, size_t index, kn_s
     kn_place place = {.base = base, .index = (uint32_t)index, .name_length = (uint32_t)name.length};
     const char *text = w->key.data + head;
     kn_include_file file;
-    kiln_status status = kn_include_path_look(w->path, &place, text, &file);
+    kiln_status status = kn_include_path_look(w->path, NULL, &place, text, &file);
     if (base == KN_PLACE_SHIPS) {
         /* Written down where it matters: that the toolchain has it. */
         *out_node = status == KILN_OK ? &w->absent : NULL;

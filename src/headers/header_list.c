@@ -88,20 +88,14 @@ bool kn_header_list_add_absent(kn_header_list *list, const kn_place *place)
 /* Joins the rows of each directory: a row goes before those that came before it. */
 static void link_rows(kn_header_list *list)
 {
-    for (size_t i = list->header_count; i > 0; i--) {
-        kn_place *place = &list->headers[i - 1].place;
+    for (size_t i = kn_header_list_places(list); i-- > 0;) {
+        kn_place *place = kn_header_list_place(list, i);
         if (place->dir != 0) {
             kn_header_list_directory *dir = &list->dirs[place->dir - 1];
-            place->next = dir->first_header;
-            dir->first_header = (uint32_t)i;
-        }
-    }
-    for (size_t i = list->absent_count; i > 0; i--) {
-        kn_place *place = &list->absent[i - 1];
-        if (place->dir != 0) {
-            kn_header_list_directory *dir = &list->dirs[place->dir - 1];
-            place->next = dir->first_absent;
-            dir->first_absent = (uint32_t)i;
+            const bool is_header = i < list->header_count;
+            uint32_t *first = is_header ? &dir->first_header : &dir->first_absent;
+            place->next = *first;
+            *first = (uint32_t)(is_header ? i : i - list->header_count) + 1;
         }
     }
 }
@@ -192,20 +186,14 @@ bool kn_header_list_group(kn_header_list *list)
     kn_map_init(&known);
     kn_strbuf_init(&key, 0);
     list->dir_count = 0;
-    for (size_t i = 0; i < list->header_count && good; i++) {
-        good = put_in_dir(list, &list->headers[i].place, &known, &key);
-    }
-    for (size_t i = 0; i < list->absent_count && good; i++) {
-        good = put_in_dir(list, &list->absent[i], &known, &key);
+    for (size_t i = 0; i < kn_header_list_places(list) && good; i++) {
+        good = put_in_dir(list, kn_header_list_place(list, i), &known, &key);
     }
     if (good) {
         link_rows(list);
     } else {
-        for (size_t i = 0; i < list->header_count; i++) {
-            list->headers[i].place.dir = 0;
-        }
-        for (size_t i = 0; i < list->absent_count; i++) {
-            list->absent[i].dir = 0;
+        for (size_t i = 0; i < kn_header_list_places(list); i++) {
+            kn_header_list_place(list, i)->dir = 0;
         }
         list->dir_count = 0;
     }

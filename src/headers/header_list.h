@@ -108,6 +108,17 @@ static inline const char *kn_header_list_name(const kn_header_list *list, uint32
     return (list->pool.data != NULL ? list->pool.data : kn_strbuf_text(&list->names)) + offset;
 }
 
+/* All places of a list: those of the headers, then the absent ones. */
+static inline size_t kn_header_list_places(const kn_header_list *list)
+{
+    return list->header_count + list->absent_count;
+}
+
+static inline kn_place *kn_header_list_place(const kn_header_list *list, size_t i)
+{
+    return i < list->header_count ? &list->headers[i].place : &list->absent[i - list->header_count];
+}
+
 /* Whether places of this base have paths. */
 static inline bool kn_place_is_on_disk(kn_place_base base)
 {

@@ -63,11 +63,8 @@ static kiln_status look_at_place(check *c, const kn_dir *dir, const kn_place *pl
                                  kn_include_file *out_file)
 {
     const char *name = kn_header_list_name(c->list, place->name);
-    if (dir == NULL) {
-        return kn_include_path_look(c->path, place, name, out_file);
-    }
-    const uint32_t before = c->list->dirs[place->dir - 1].length;
-    return kn_include_path_look_in(c->path, dir, name + before, out_file);
+    const uint32_t before = dir != NULL ? c->list->dirs[place->dir - 1].length : 0;
+    return kn_include_path_look(c->path, dir, place, name + before, out_file);
 }
 
 static kiln_status check_absent(check *c, const kn_dir *dir, const kn_place *place)

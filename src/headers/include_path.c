@@ -96,7 +96,8 @@ void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out)
     }
 }
 
-const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span name)
+/* The header in memory of exactly this name, or NULL. */
+static const kiln_header *find_in_memory(const kn_include_path *path, kn_span name)
 {
     const kiln_source *source = path->request->source;
     for (size_t i = 0; i < source->header_count; i++) {
@@ -137,17 +138,12 @@ kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *plac
     return *out_path != NULL ? KILN_OK : KILN_E_NOMEM;
 }
 
-static void take_facts(kn_include_file *file, const kn_file_facts *facts)
-{
-    file->stamp = kn_stamp_of(facts);
-}
-
 static kiln_status take_header(const kn_file_facts *facts, kn_include_file *out_file)
 {
     if (facts->kind != KN_FILE_REGULAR) {
         return facts->kind == KN_FILE_DIR ? KILN_MISS : KILN_E_IO;
     }
-    take_facts(out_file, facts);
+    out_file->stamp = kn_stamp_of(facts);
     return KILN_OK;
 }
 
@@ -175,24 +171,26 @@ static kiln_status look_behind(kn_include_path *path, const kn_dir *dir, const c
     return stat_name(path, dir, name, true, out_facts);
 }
 
-kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
-                                 kn_include_file *out_file)
+kiln_status kn_include_path_look(kn_include_path *path, const kn_dir *dir, const kn_place *place,
+                                 const char *name, kn_include_file *out_file)
 {
+    kn_file_facts facts;
+    kiln_status status = KILN_OK;
+    char *at = NULL;
     *out_file = (kn_include_file){0};
     if (place->base == KN_PLACE_MEMORY) {
-        return kn_include_path_memory(path, kn_span_of_text(name)) != NULL ? KILN_OK : KILN_MISS;
+        return find_in_memory(path, kn_span_of_text(name)) != NULL ? KILN_OK : KILN_MISS;
     }
     if (place->base == KN_PLACE_SHIPS) {
         bool (*ships)(void *, const char *) = path->request->ships_header;
         return ships != NULL && ships(path->request->user, name) ? KILN_OK : KILN_MISS;
     }
-    char *at;
-    kiln_status status = kn_include_path_of(path, place, name, &at);
-    if (status != KILN_OK) {
-        return status;
+    if (dir == NULL) {
+        status = kn_include_path_of(path, place, name, &at);
     }
-    kn_file_facts facts;
-    status = look_behind(path, NULL, at, &facts);
+    if (status == KILN_OK) {
+        status = look_behind(path, dir, dir != NULL ? name : at, &facts);
+    }
     free(at);
     return status == KILN_OK ? take_header(&facts, out_file) : status;
 }
@@ -233,15 +231,6 @@ void kn_include_path_forget(kn_include_path *path)
     kn_strbuf_clear(&path->gone);
 }
 
-kiln_status kn_include_path_look_in(kn_include_path *path, const kn_dir *dir, const char *name,
-                                    kn_include_file *out_file)
-{
-    kn_file_facts facts;
-    *out_file = (kn_include_file){0};
-    const kiln_status status = look_behind(path, dir, name, &facts);
-    return status == KILN_OK ? take_header(&facts, out_file) : status;
-}
-
 static kiln_status read_file(kn_include_path *path, const kn_place *place, const char *name,
                              kn_include_file *file)
 {
@@ -259,7 +248,7 @@ static kiln_status read_file(kn_include_path *path, const kn_place *place, const
         return status;
     }
     file->text = kn_span_of(file->owned, size);
-    take_facts(file, &facts);
+    file->stamp = kn_stamp_of(&facts);
     return KILN_OK;
 }
 
@@ -268,7 +257,7 @@ kiln_status kn_include_path_read(kn_include_path *path, const kn_place *place, c
 {
     *out_file = (kn_include_file){.read_ns = kn_clock_wall()};
     if (place->base == KN_PLACE_MEMORY) {
-        const kiln_header *header = kn_include_path_memory(path, kn_span_of_text(name));
+        const kiln_header *header = find_in_memory(path, kn_span_of_text(name));
         if (header == NULL) {
             return KILN_MISS;
         }

@@ -43,14 +43,11 @@ void kn_include_path_deinit(kn_include_path *path);
  * of dirs and which are skipped, completeness. Part of the header list's recipe. */
 void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out);
 
-/* The header in memory of exactly this name, or NULL. */
-const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span name);
-
-/* Looks at a place. KILN_OK fills the stamp of a regular file; KILN_MISS: nothing there,
- * a directory, or a base or index that the request does not have; KILN_E_IO: something that cannot
- * be read as a header; KILN_E_NOMEM. */
-kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
-                                 kn_include_file *out_file);
+/* Looks at a place; `name` is relative to `dir` unless that is NULL. KILN_OK fills the stamp of a
+ * regular file; KILN_MISS: nothing there, a directory, or a base or index that the request does not
+ * have; KILN_E_IO: something that cannot be read as a header; KILN_E_NOMEM. */
+kiln_status kn_include_path_look(kn_include_path *path, const kn_dir *dir, const kn_place *place,
+                                 const char *name, kn_include_file *out_file);
 
 /* Opens a directory of a header list for looking at names in it. KILN_MISS if it is not there, or
  * the request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. Two rows can be one
@@ -59,9 +56,6 @@ kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *li
                                  const kn_header_list_directory *row, kn_dir *out_dir);
 /* Before another look at a list: what was not there may be there by now. */
 void kn_include_path_forget(kn_include_path *path);
-/* kn_include_path_look at the place of that name in it. */
-kiln_status kn_include_path_look_in(kn_include_path *path, const kn_dir *dir, const char *name,
-                                    kn_include_file *out_file);
 
 /* The path of a place that is in a file system, malloc'ed. KILN_MISS for others; KILN_E_NOMEM. */
 kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,

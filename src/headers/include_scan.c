@@ -243,7 +243,7 @@ static void scan_definition(scanner *s, bool is_define, bool changes)
     read_word(s, word);
     if (is_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
         if (s->reader->pieces != NULL) {
-            s->reader->pieces->marks.wraps = true;
+            s->reader->pieces->marks |= KN_MARK_WRAPS;
         }
         s->p++;
         (void)skip_blanks(s);
@@ -378,7 +378,7 @@ static void read_hash(scanner *s, bool at_line_start)
     }
     const int c = peek_character(s);
     if ((c == '#' || c == '%') && s->reader->pieces != NULL) {
-        s->reader->pieces->marks.joined = true;
+        s->reader->pieces->marks |= KN_MARK_JOINED;
     }
 }
 

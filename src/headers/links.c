@@ -64,14 +64,6 @@ static void look_at_links_of(link_search *s, const kn_place *place, size_t lengt
     free(name);
 }
 
-/* A row whose directory is none of the list's. */
-static void look_at_lone_row(link_search *s, const kn_place *place)
-{
-    if (place->dir == 0) {
-        look_at_links_of(s, place, place->name_length);
-    }
-}
-
 bool kn_links_changed(const kn_include_path *path, const kn_header_list *list, int64_t since_ns)
 {
     link_search s = {.path = path, .list = list, .since_ns = since_ns};
@@ -81,11 +73,11 @@ bool kn_links_changed(const kn_include_path *path, const kn_header_list *list, i
         const kn_place place = {.base = row->base, .index = row->index, .name = row->name};
         look_at_links_of(&s, &place, row->length);
     }
-    for (size_t i = 0; i < list->header_count; i++) {
-        look_at_lone_row(&s, &list->headers[i].place);
-    }
-    for (size_t i = 0; i < list->absent_count; i++) {
-        look_at_lone_row(&s, &list->absent[i]);
+    for (size_t i = 0; i < kn_header_list_places(list); i++) {
+        const kn_place *place = kn_header_list_place(list, i);
+        if (place->dir == 0) { /* its directory is none of the list's */
+            look_at_links_of(&s, place, place->name_length);
+        }
     }
     kn_map_deinit(&s.seen);
     return s.changed;

@@ -112,9 +112,9 @@ void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
     const size_t end = sizeof wrapper - 1;
     if (length >= WRAPPER_END && length < end &&
         memcmp(word, wrapper + end - length, length) == 0) {
-        pieces->marks.ends_wrapper = true;
+        pieces->marks |= KN_MARK_ENDS_WRAPPER;
     }
-    pieces->marks.assembles = pieces->marks.assembles || is_asm(word, length);
+    pieces->marks |= is_asm(word, length) ? KN_MARK_ASSEMBLES : 0u;
     if (kn_reserved_find(word, length) != NULL) {
         return; /* one that is written out has been seen already */
     }
@@ -138,22 +138,10 @@ void kn_pieces_note_text(kn_pieces *pieces, kn_span text)
         if (p > word) {
             kn_pieces_note(pieces, word, (size_t)(p - word));
         } else {
-            pieces->marks.joined =
-                pieces->marks.joined || (*p == '#' && p + 1 < end && p[1] == '#');
+            pieces->marks |= *p == '#' && p + 1 < end && p[1] == '#' ? KN_MARK_JOINED : 0u;
             p++;
         }
     }
-}
-
-static void merge_marks(kn_pieces_marks *to, const kn_pieces_marks *from)
-{
-    to->joined = to->joined || from->joined;
-    to->wraps = to->wraps || from->wraps;
-    to->ends_wrapper = to->ends_wrapper || from->ends_wrapper;
-    to->assembles = to->assembles || from->assembles;
-    to->opens = to->opens || from->opens;
-    to->ends_in_dot = to->ends_in_dot || from->ends_in_dot;
-    to->begins_name = to->begins_name || from->begins_name;
 }
 
 void kn_pieces_merge(kn_pieces *to, const kn_pieces *from)
@@ -163,7 +151,7 @@ void kn_pieces_merge(kn_pieces *to, const kn_pieces *from)
             to->found[i][at] |= from->found[i][at];
         }
     }
-    merge_marks(&to->marks, &from->marks);
+    to->marks |= from->marks;
 }
 
 kn_few_pieces *kn_pieces_pack(const kn_pieces *pieces)
@@ -197,7 +185,7 @@ void kn_pieces_merge_few(kn_pieces *to, const kn_few_pieces *from)
     for (size_t i = 0; i < from->count; i++) {
         to->found[from->spots[i].word][from->spots[i].at] |= from->spots[i].lengths;
     }
-    merge_marks(&to->marks, &from->marks);
+    to->marks |= from->marks;
 }
 
 /* --- assembler text --------------------------------------------------------------------------- */
@@ -284,15 +272,15 @@ static void note_parts(kn_pieces *pieces, const kn_assembly *assembly, const cha
         char part[10] = "";
         for (size_t length = 2; length <= strlen(directives[i]); length++) {
             memcpy(part, directives[i], length);
-            pieces->marks.opens = pieces->marks.opens || ends_with(assembly, part);
+            pieces->marks |= ends_with(assembly, part) ? KN_MARK_OPENS : 0u;
         }
         const size_t name = strlen(directives[i]) - 1;
         const size_t shorter = first_length < name ? first_length : name;
-        pieces->marks.begins_name =
-            pieces->marks.begins_name ||
-            (first_length > 0 && memcmp(first, directives[i] + 1, shorter) == 0);
+        if (first_length > 0 && memcmp(first, directives[i] + 1, shorter) == 0) {
+            pieces->marks |= KN_MARK_BEGINS_NAME;
+        }
     }
-    pieces->marks.ends_in_dot = pieces->marks.ends_in_dot || ends_with(assembly, ".");
+    pieces->marks |= ends_with(assembly, ".") ? KN_MARK_ENDS_IN_DOT : 0u;
 }
 
 /* Most literals begin no directive, and hold none. */
@@ -366,7 +354,7 @@ static bool can_make_word(const kn_pieces *pieces, size_t row)
 
 static bool can_make_any(const kn_pieces *pieces, bool names)
 {
-    for (size_t i = 0; pieces->marks.joined && i < KN_RESERVED_WORDS; i++) {
+    for (size_t i = 0; (pieces->marks & KN_MARK_JOINED) != 0 && i < KN_RESERVED_WORDS; i++) {
         if (kn_reserved_words[i].names == names && can_make_word(pieces, i)) {
             return true;
         }
@@ -374,14 +362,19 @@ static bool can_make_any(const kn_pieces *pieces, bool names)
     return false;
 }
 
+static bool has_marks(const kn_pieces *pieces, unsigned marks)
+{
+    return (pieces->marks & marks) == marks;
+}
+
 const char *kn_pieces_stop(const kn_pieces *pieces)
 {
     if (can_make_any(pieces, false) ||
-        (pieces->marks.joined && pieces->marks.wraps && pieces->marks.ends_wrapper)) {
+        has_marks(pieces, KN_MARK_JOINED | KN_MARK_WRAPS | KN_MARK_ENDS_WRAPPER)) {
         return "words that ## may join to __TIME__ or __has_include";
     }
-    return pieces->marks.assembles &&
-                   (pieces->marks.opens || (pieces->marks.ends_in_dot && pieces->marks.begins_name))
+    return has_marks(pieces, KN_MARK_ASSEMBLES | KN_MARK_OPENS) ||
+                   has_marks(pieces, KN_MARK_ASSEMBLES | KN_MARK_ENDS_IN_DOT | KN_MARK_BEGINS_NAME)
                ? "assembler text in pieces that may read a file"
                : NULL;
 }

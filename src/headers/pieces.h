@@ -29,20 +29,21 @@ extern const kn_reserved_word kn_reserved_words[KN_RESERVED_WORDS];
 const kn_reserved_word *kn_reserved_find(const char *word, size_t length);
 
 /* Collected with the pieces. */
-typedef struct kn_pieces_marks {
-    bool joined;       /* some text uses ## */
-    bool wraps;        /* some macro passes its parameter to __has_include */
-    bool ends_wrapper; /* some token is the end of such a macro's name */
-    bool assembles;    /* some text uses asm */
-    bool opens;        /* a literal ends with the start of a directive that reads a file */
-    bool ends_in_dot, begins_name; /* a literal ends with the dot, another starts with the name */
-} kn_pieces_marks;
+enum {
+    KN_MARK_JOINED = 1,       /* some text uses ## */
+    KN_MARK_WRAPS = 2,        /* some macro passes its parameter to __has_include */
+    KN_MARK_ENDS_WRAPPER = 4, /* some token is the end of such a macro's name */
+    KN_MARK_ASSEMBLES = 8,    /* some text uses asm */
+    KN_MARK_OPENS = 16,       /* a literal ends with the start of a directive that reads a file */
+    KN_MARK_ENDS_IN_DOT = 32, /* a literal ends with the dot, and another */
+    KN_MARK_BEGINS_NAME = 64, /* starts with the name */
+};
 
 /* Collected over all texts of one source. Starts all zero. */
 typedef struct kn_pieces {
     /* found[word][at], bit n: a text contains word[at .. at + n) as a token. */
     uint32_t found[KN_RESERVED_WORDS][KN_RESERVED_LENGTH];
-    kn_pieces_marks marks;
+    unsigned marks; /* KN_MARK_ bits */
 } kn_pieces;
 
 /* Indexed by letter - '@': a bit for each letter that follows it in one of the reserved words. */
@@ -87,7 +88,7 @@ void kn_pieces_merge(kn_pieces *to, const kn_pieces *from);
 
 /* The non-zero part of a kn_pieces: most texts contain few pieces. */
 typedef struct kn_few_pieces {
-    kn_pieces_marks marks;
+    unsigned marks; /* KN_MARK_ bits */
     size_t count;
     struct kn_piece_spot {
         uint16_t word, at;

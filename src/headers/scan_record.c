@@ -60,7 +60,7 @@ kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_re
                                 kn_scan_stop *out_stop, kn_scan_record **out_record)
 {
     recorder r = {.to = reader};
-    kn_pieces pieces = {.marks = {.joined = false}};
+    kn_pieces pieces = {.marks = 0};
     const kn_scan_reader recording = {record_event, &r, true, true, &pieces};
     kn_strbuf_init(&r.events, 0);
     kiln_status status = kn_include_scan(text, raw_strings, &recording, out_stop);

@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source.options = list;
     source.option_count = 1;
     kn_macros_init(&b.macros);
-    kn_pieces pieces = {.marks = {.joined = false}};
+    kn_pieces pieces = {.marks = 0};
     const kn_scan_reader reader = {take_event, &b, true, true, &pieces};
     kn_scan_stop stop;
     if (kn_macros_give(&b.macros, &source) != KILN_OK ||

@@ -198,7 +198,7 @@ static kiln_status say_event(void *user, const kn_scan_event *event)
 static void expect_replay(const char *text, bool stops)
 {
     kn_strbuf told, again, plain;
-    kn_pieces pieces[3] = {{.marks = {.joined = false}}};
+    kn_pieces pieces[3] = {{.marks = 0}};
     kn_scan_stop stop[2];
     kn_scan_record *record = NULL;
     kn_strbuf *const logs[] = {&plain, &told, &again};

@@ -22,7 +22,7 @@ static kiln_status pass_over(void *user, const kn_scan_event *event)
 static const char *scan(const char *text, bool *out_names)
 {
     kn_scan_stop stop;
-    kn_pieces pieces = {.marks = {.joined = false}};
+    kn_pieces pieces = {.marks = 0};
     const kn_scan_reader reader = {.report = pass_over, .pieces = &pieces};
     assert_int_equal(kn_include_scan(kn_span_of_text(text), true, &reader, &stop), KILN_OK);
     *out_names = stop.names || kn_pieces_name_file(&pieces);
