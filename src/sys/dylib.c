@@ -1,28 +1,21 @@
-/* Opening vendors' libraries and binding their symbols; see dylib.h.
+/* The system's half of opening a library; see dylib.h and dylib_system.h.
  *
  * "Missing" and "there, but unusable" call for different help, and the loader's one sentence does
  * not always distinguish them: after a failure the usual directories are looked through for the
  * file. */
-#include "sys/dylib.h"
+#include "sys/dylib_system.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "sys/elf.h"
 #include "sys/env.h"
-#include "sys/fail.h"
 #include "sys/file.h"
 
 #define MAX_PATH 1024
-
-struct kn_dylib {
-    void *handle;
-    char *path;
-};
 
 /* Where libraries lie that the loader may or may not look at. */
 static const char *const usual_dirs[] = {
@@ -47,14 +40,6 @@ static const char *const usual_dirs[] = {
     "/usr/lib/i386-linux-gnu",
     "/usr/lib32", /* of the other class, to say so */
 };
-
-/* What is known about the failure so far; an unusable library says more than a missing one. */
-typedef struct failure {
-    kiln_probe_outcome outcome;
-    char file[MAX_PATH];
-    char why[768];
-    char fix[512];
-} failure;
 
 static bool exists_in(const char *dir, size_t dir_length, const char *name, char *path)
 {
@@ -103,16 +88,8 @@ static bool says_missing(const char *words, const char *name)
            strstr(words, "No such file") != NULL;
 }
 
-static void set_unusable(failure *out, const char *file, const char *why, const char *fix)
-{
-    out->outcome = KILN_PROBE_LIBRARY_UNUSABLE;
-    kn_text_put(out->file, sizeof out->file, file);
-    kn_text_putf(out->why, sizeof out->why, "found %s, but %s", file, why);
-    kn_text_put(out->fix, sizeof out->fix, fix);
-}
-
 /* Notes what is wrong with `name`, unless something more specific is known already. */
-static void diagnose_failure(const char *name, const char *words, failure *out)
+static void diagnose_failure(const char *name, const char *words, kn_dylib_failure *out)
 {
     char file[MAX_PATH];
     char why[512];
@@ -122,11 +99,12 @@ static void diagnose_failure(const char *name, const char *words, failure *out)
         return;
     }
     if (found && kn_elf_is_foreign(file, why, sizeof why)) {
-        set_unusable(out, file, why, "install the library for this program's architecture");
+        kn_dylib_set_unusable(out, file, why,
+                              "install the library for this program's architecture");
     } else if (!says_missing(words, name)) {
         kn_text_putf(why, sizeof why, "the loader reports: %s", words);
-        set_unusable(out, found ? file : name, why,
-                     "reinstall it together with what it needs, all of one version");
+        kn_dylib_set_unusable(out, found ? file : name, why,
+                              "reinstall it together with what it needs, all of one version");
     } else if (found && out->file[0] == '\0') {
         kn_text_put(out->file, sizeof out->file, file);
         kn_text_putf(out->why, sizeof out->why, "found %s, but the loader does not look there",
@@ -136,42 +114,12 @@ static void diagnose_failure(const char *name, const char *words, failure *out)
     }
 }
 
-static kiln_status report_failure(const char *const *names, const failure *what, kiln_diag *diag)
-{
-    char line[256];
-    char fix[512];
-    kn_text_putf(line, sizeof line, "cannot open %s", names[0] != NULL ? names[0] : "a library");
-    if (what->why[0] != '\0') {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, what->fix, line, "%s", what->why);
-    }
-    char list[512] = "";
-    for (size_t i = 0; names[i] != NULL; i++) {
-        size_t used = strlen(list);
-        kn_text_putf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", names[i]);
-    }
-    kn_text_putf(fix, sizeof fix, "install the package or driver that provides %s",
-                 names[0] != NULL ? names[0] : "it");
-    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, line, "not found (looked for %s)", list);
-}
-
-static kiln_status wrap_handle(void *handle, const char *name, kn_dylib **out_lib, kiln_diag *diag)
+char *kn_dylib_mapped_path(void *handle, const char *name)
 {
     struct link_map *map = NULL;
-    const char *path = name;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && map->l_name[0] != '\0') {
-        path = map->l_name;
-    }
-    kn_dylib *lib = malloc(sizeof *lib);
-    char *copy = kn_text_copy(path);
-    if (lib == NULL || copy == NULL) {
-        free(lib);
-        free(copy);
-        (void)dlclose(handle);
-        return kn_fail_nomem(diag, "cannot open", name);
-    }
-    *lib = (kn_dylib){.handle = handle, .path = copy};
-    *out_lib = lib;
-    return KILN_OK;
+    const bool known =
+        dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && map->l_name[0] != '\0';
+    return kn_text_copy(known ? map->l_name : name);
 }
 
 /* Whether malloc(3) is the C library's own. Else a library that is bound to itself first would mix
@@ -201,66 +149,19 @@ static int choose_binding(bool apart)
     return RTLD_NOW | RTLD_LOCAL;
 }
 
-static kiln_status open_any(const char *const *names, bool apart, kn_dylib **out_lib,
-                            kiln_probe_outcome *out_outcome, kiln_diag *diag)
+void *kn_dylib_load(const char *name, bool apart, kn_dylib_failure *failure)
 {
-    failure what = {.outcome = KILN_PROBE_LIBRARY_MISSING};
-    *out_lib = NULL;
-    *out_outcome = KILN_PROBE_LIBRARY_MISSING;
-
-    for (size_t i = 0; names[i] != NULL; i++) {
-        const char *name = names[i];
-        if (name[0] == '\0' || (!kn_path_is_absolute(name) && strchr(name, '/') != NULL)) {
-            *out_outcome = KILN_PROBE_LIBRARY_UNUSABLE;
-            return kiln_diag_set(diag, KILN_E_INVALID,
-                                 "name it by an absolute path or by its soname",
-                                 "cannot open a library", "\"%s\" is a relative path", name);
-        }
-        void *handle = dlopen(name, choose_binding(apart));
-        if (handle != NULL) {
-            kiln_status status = wrap_handle(handle, name, out_lib, diag);
-            *out_outcome = status == KILN_OK ? KILN_PROBE_READY : KILN_PROBE_FAILED;
-            return status;
-        }
+    void *handle = dlopen(name, choose_binding(apart));
+    if (handle == NULL) {
         const char *words = dlerror();
-        diagnose_failure(name, words != NULL ? words : "no reason given", &what);
+        diagnose_failure(name, words != NULL ? words : "no reason given", failure);
     }
-    *out_outcome = what.outcome;
-    return report_failure(names, &what, diag);
+    return handle;
 }
 
-kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
-                          kiln_probe_outcome *out_outcome, kiln_diag *diag)
+void kn_dylib_unload(void *handle)
 {
-    return open_any(names, false, out_lib, out_outcome, diag);
-}
-
-kiln_status kn_dylib_open_apart(const char *path, kn_dylib **out_lib,
-                                kiln_probe_outcome *out_outcome, kiln_diag *diag)
-{
-    return open_any((const char *const[]){path, NULL}, true, out_lib, out_outcome, diag);
-}
-
-void kn_dylib_close(kn_dylib *lib)
-{
-    if (lib != NULL) {
-        (void)dlclose(lib->handle);
-        free(lib->path);
-        free(lib);
-    }
-}
-
-void kn_dylib_retire(kn_dylib *lib)
-{
-    if (lib != NULL) {
-        free(lib->path);
-        free(lib);
-    }
-}
-
-const char *kn_dylib_path(const kn_dylib *lib)
-{
-    return lib->path;
+    (void)dlclose(handle);
 }
 
 void *kn_dylib_symbol(kn_dylib *lib, const char *name)

@@ -6,7 +6,8 @@
  * symbol (0: always), `need` KN_REQUIRED or KN_OPTIONAL. A NULL optional is reached only behind the
  * capability that promises it.
  *
- * Loading from bytes is in dylib_memory.c, binding in dylib_bind.c, modules in module.c. */
+ * Opening is in dylib_open.c, loading from bytes in dylib_memory.c, binding in dylib_bind.c,
+ * modules in module.c; dylib.c is the system's half. */
 #ifndef KILN_SYS_DYLIB_H
 #define KILN_SYS_DYLIB_H
 

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-enum { MAX_PROGRAM_HEADERS = 64, MAX_NOTE = 4096, HEAD_SIZE = 4096 };
+enum { MAX_PROGRAM_HEADERS = 64, MAX_NOTE = 4096, HEAD_SIZE = 4096, MAX_ID_BYTES = 64 };
 
 /* Where the bytes come from: memory, or else a file descriptor. */
 typedef struct elf_reader {
@@ -44,38 +44,45 @@ static bool read_range(const elf_reader *reader, uint64_t offset, void *to, size
     return true;
 }
 
-/* Finds NT_GNU_BUILD_ID in one note segment. */
-static bool find_build_id(const unsigned char *notes, size_t size, kn_elf_facts *facts)
+static size_t align_up(size_t value, size_t alignment)
 {
+    return (value + alignment - 1) & ~(alignment - 1);
+}
+
+bool kn_elf_find_build_id(const void *notes, size_t size, size_t alignment, char *out_id)
+{
+    const char *bytes = notes;
     size_t at = 0;
-    while (size - at >= sizeof(Elf64_Nhdr)) {
+    while (size - at >= sizeof(Elf64_Nhdr)) { /* the same in files of 32 bits */
         Elf64_Nhdr note;
-        memcpy(&note, notes + at, sizeof(note));
-        at += sizeof(note);
-        size_t name_size = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-        size_t value_size = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-        if (name_size > size - at || value_size > size - at - name_size) {
+        memcpy(&note, bytes + at, sizeof note);
+        size_t name = at + sizeof note;
+        size_t data = name + align_up(note.n_namesz, 4);
+        data = alignment == 8 ? align_up(data, 8) : data;
+        if (data > size || note.n_descsz > size - data) {
             return false;
         }
-        const unsigned char *name = notes + at;
-        const unsigned char *value = name + name_size;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
-            note.n_descsz > 0 && (size_t)note.n_descsz * 2 < sizeof(facts->build_id)) {
-            kn_hex_encode(value, note.n_descsz, facts->build_id);
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(bytes + name, "GNU", 4) == 0 && note.n_descsz > 0 &&
+            note.n_descsz <= MAX_ID_BYTES) {
+            kn_hex_encode(bytes + data, note.n_descsz, out_id);
             return true;
         }
-        at += name_size + value_size;
+        at = align_up(data + note.n_descsz, alignment);
+        if (at > size) {
+            return false;
+        }
     }
     return false;
 }
 
-static void scan_notes(const elf_reader *reader, uint64_t offset, uint64_t size,
-                       kn_elf_facts *facts)
+static void scan_notes(const elf_reader *reader, const Elf64_Phdr *segment, kn_elf_facts *facts)
 {
     unsigned char notes[MAX_NOTE];
-    size_t take = size < sizeof(notes) ? (size_t)size : sizeof(notes);
-    if (read_range(reader, offset, notes, take)) {
-        (void)find_build_id(notes, take, facts);
+    const size_t take =
+        segment->p_filesz < sizeof(notes) ? (size_t)segment->p_filesz : sizeof(notes);
+    if (read_range(reader, segment->p_offset, notes, take)) {
+        (void)kn_elf_find_build_id(notes, take, segment->p_align == 8 ? 8 : 4, facts->build_id);
     }
 }
 
@@ -90,7 +97,7 @@ static void scan_headers_64(const elf_reader *reader, const Elf64_Ehdr *header, 
         }
         facts->interpreted = facts->interpreted || program.p_type == PT_INTERP;
         if (program.p_type == PT_NOTE && facts->build_id[0] == '\0') {
-            scan_notes(reader, program.p_offset, program.p_filesz, facts);
+            scan_notes(reader, &program, facts);
         }
     }
 }

@@ -42,6 +42,10 @@ static inline void kn_elf_identify(const kn_elf_facts *facts, char *out, size_t 
 kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *out_facts,
                                  kiln_diag *diag);
 
+/* The GNU build id among the notes of one segment, whose alignment is 4 or 8, as hexadecimal of at
+ * most 128 digits. False if there is none. */
+bool kn_elf_find_build_id(const void *notes, size_t size, size_t alignment, char *out_id);
+
 /* True if the file at `path` cannot be mapped into this process; `why` then says so ("it is a
  * 32-bit library, this program is a 64-bit one"). False if it looks right, or cannot be read. */
 bool kn_elf_is_foreign(const char *path, char *why, size_t why_size);

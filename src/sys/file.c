@@ -1,5 +1,5 @@
-/* Files: facts, reading whole, small shared records. Directories are in dir.c. */
-#include "sys/file.h"
+/* Files: facts, small shared records, and what file_read.c needs. Directories are in dir.c. */
+#include "sys/file_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,12 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/umask.h"
-
-#define CACHE_LINE 64u
 
 struct kn_file {
     int fd;
@@ -64,112 +61,43 @@ static int open_retrying(int dir, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/* Reads until `size` bytes or the end of the file; a negative result leaves errno. */
-static ssize_t read_fully(int fd, char *data, size_t size)
+kiln_status kn_file_read_some(kn_handle handle, const char *path, char *data, size_t size,
+                              size_t *out_got, kiln_diag *diag)
 {
-    size_t got = 0;
-    while (got < size) {
-        ssize_t n = read(fd, data + got, size - got);
+    *out_got = 0;
+    while (*out_got < size) {
+        ssize_t n = read(handle, data + *out_got, size - *out_got);
         if (n == 0) {
             break;
         }
         if (n > 0) {
-            got += (size_t)n;
+            *out_got += (size_t)n;
         } else if (errno != EINTR) {
-            return -1;
+            return errno == ESTALE ? KILN_MISS
+                                   : kn_fail(diag, KILN_E_IO, errno, "cannot read", path);
         }
     }
-    return (ssize_t)got;
+    return KILN_OK;
 }
 
-/* Where a file is read to. */
-typedef struct room {
-    size_t before; /* free bytes in front of it; 0: it begins where the memory does */
-    const kn_file_gate *gate;
-    char *memory;
-    size_t at, size;
-} room;
-
-static bool make_room(room *to, size_t file_size)
-{
-    size_t total = 0;
-    const size_t slack = to->before > 0 ? to->before + CACHE_LINE : 0;
-    if (!kn_add_size(file_size, slack + 1, &total)) {
-        return false;
-    }
-    to->memory = malloc(total);
-    if (to->memory != NULL && to->before > 0) {
-        const uintptr_t start = (uintptr_t)to->memory + to->before;
-        to->at = to->before + (size_t)(-start & (CACHE_LINE - 1));
-    }
-    return to->memory != NULL;
-}
-
-/* As read_fully, with a look at the first bytes of a large file. */
-static ssize_t read_gated(int fd, const room *to, size_t size, bool *out_worth)
-{
-    char *data = to->memory + to->at;
-    const size_t head = to->gate != NULL && size > KN_FILE_LARGE ? to->gate->size : 0;
-    const ssize_t got = read_fully(fd, data, head);
-    *out_worth = true;
-    if (got != (ssize_t)head) {
-        return got;
-    }
-    *out_worth = head == 0 || to->gate->is_worth(data, size);
-    const ssize_t more = *out_worth ? read_fully(fd, data + head, size - head) : 0;
-    return more < 0 ? more : got + more;
-}
-
-/* Checks that `fd` is a regular file of at most `limit` bytes and reads it. */
-static kiln_status read_open_file(int fd, const char *path, size_t limit, room *to,
-                                  kn_file_facts *out_facts, kiln_diag *diag)
+static kiln_status take_open_facts(int fd, const char *path, kn_file_facts *out_facts,
+                                   kiln_diag *diag)
 {
     struct stat facts;
     if (fstat(fd, &facts) != 0) {
         return open_means_missing(errno) ? KILN_MISS
                                          : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
     }
-    if (!S_ISREG(facts.st_mode)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is not a regular file");
-    }
-    if ((uintmax_t)facts.st_size > limit) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
-                             "it has %jd bytes, more than the %zu that are allowed",
-                             (intmax_t)facts.st_size, limit);
-    }
-    if (!make_room(to, (size_t)facts.st_size)) {
-        return kn_fail_nomem(diag, "cannot read", path);
-    }
-    bool worth = true;
-    ssize_t got = read_gated(fd, to, (size_t)facts.st_size, &worth);
-    if (!worth) {
-        free(to->memory);
-        to->memory = NULL;
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it does not begin as it must");
-    }
-    if (got < 0) {
-        int error = errno;
-        free(to->memory);
-        to->memory = NULL;
-        return error == ESTALE ? KILN_MISS : kn_fail(diag, KILN_E_IO, error, "cannot read", path);
-    }
-    to->memory[to->at + (size_t)got] = '\0';
-    to->size = (size_t)got;
-    if (out_facts != NULL) {
-        kn_file_take_facts(&facts, out_facts);
-    }
+    kn_file_take_facts(&facts, out_facts);
     return KILN_OK;
 }
 
-static kiln_status read_file(int dir, const char *path, size_t limit, bool nofollow, room *to,
-                             kn_file_facts *out_facts, kiln_diag *diag)
+kiln_status kn_file_read_room(const kn_held_dir *dir, const char *path, size_t limit, bool nofollow,
+                              kn_room *to, kn_file_facts *out_facts, kiln_diag *diag)
 {
-    if (out_facts != NULL) {
-        *out_facts = (kn_file_facts){0};
-    }
     /* O_NONBLOCK: a planted FIFO must not hang the open. It changes nothing for regular files. */
     int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (nofollow ? O_NOFOLLOW : 0);
-    int fd = open_retrying(dir, path, flags, 0);
+    int fd = open_retrying(dir != NULL ? kn_held_dir_handle(dir) : AT_FDCWD, path, flags, 0);
     if (fd < 0 && open_means_missing(errno)) {
         return KILN_MISS;
     }
@@ -179,32 +107,11 @@ static kiln_status read_file(int dir, const char *path, size_t limit, bool nofol
     if (fd < 0) {
         return kn_fail(diag, KILN_E_IO, errno, "cannot open", path);
     }
-    kiln_status status = read_open_file(fd, path, limit, to, out_facts, diag);
+    kiln_status status = take_open_facts(fd, path, out_facts, diag);
+    if (status == KILN_OK) {
+        status = kn_file_read_handle(fd, out_facts, path, limit, to, diag);
+    }
     (void)close(fd); /* nothing was written */
-    return status;
-}
-
-kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
-                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
-{
-    room to = {.before = 0};
-    kiln_status status = read_file(AT_FDCWD, path, limit, nofollow, &to, out_facts, diag);
-    *out_data = to.memory;
-    *out_size = to.size;
-    return status;
-}
-
-kiln_status kn_file_read_behind(const kn_held_dir *dir, const char *path, size_t limit,
-                                const kn_file_gate *gate, size_t before, void **out_memory,
-                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
-                                kiln_diag *diag)
-{
-    room to = {.before = before, .gate = gate};
-    const int at = dir != NULL ? kn_held_dir_handle(dir) : AT_FDCWD;
-    kiln_status status = read_file(at, path, limit, true, &to, out_facts, diag);
-    *out_memory = to.memory;
-    *out_at = to.at;
-    *out_size = to.size;
     return status;
 }
 

@@ -2,7 +2,8 @@
  * meaning in the diag (vendor_code is errno); callers that only need "there or not" pass a NULL
  * diag.
  *
- * What works on directories is in dir.c, the paths are in path.c. */
+ * What works on directories is in dir.c, the paths are in path.c, reading whole is in file_read.c.
+ */
 #ifndef KILN_SYS_FILE_H
 #define KILN_SYS_FILE_H
 

@@ -14,10 +14,10 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "sys/dylib.h"
+#include "sys/elf.h"
 #include "sys/file.h"
 
-#define MAX_ID_BYTES 64
-#define ID_TEXT (2 * MAX_ID_BYTES + 1)
+#define ID_TEXT 129 /* of kn_elf_find_build_id */
 #define MAX_PATH 4096
 
 /* How often a walk starts again because libraries came or went. */
@@ -61,38 +61,6 @@ static bool module_holds(const struct dl_phdr_info *info, const void *address)
     return false;
 }
 
-static size_t align_up(size_t value, size_t alignment)
-{
-    return (value + alignment - 1) & ~(alignment - 1);
-}
-
-/* The build id among the notes of one segment. */
-static bool read_notes(const char *notes, size_t size, size_t alignment, char *build_id)
-{
-    size_t at = 0;
-    while (size - at >= sizeof(ElfW(Nhdr))) {
-        ElfW(Nhdr) note;
-        memcpy(&note, notes + at, sizeof note);
-        size_t name = at + sizeof note;
-        size_t data = name + align_up(note.n_namesz, 4);
-        data = alignment == 8 ? align_up(data, 8) : data;
-        if (data > size || note.n_descsz > size - data) {
-            return false;
-        }
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(notes + name, "GNU", 4) == 0 && note.n_descsz > 0 &&
-            note.n_descsz <= MAX_ID_BYTES) {
-            kn_hex_encode(notes + data, note.n_descsz, build_id);
-            return true;
-        }
-        at = align_up(data + note.n_descsz, alignment);
-        if (at > size) {
-            return false;
-        }
-    }
-    return false;
-}
-
 static void read_build_id(const struct dl_phdr_info *info, char *build_id)
 {
     uint64_t bytes = 0;
@@ -100,8 +68,8 @@ static void read_build_id(const struct dl_phdr_info *info, char *build_id)
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type == PT_NOTE &&
             /* the loader's address is a number */
-            read_notes((const char *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz,
-                       segment->p_align == 8 ? 8 : 4, build_id)) {
+            kn_elf_find_build_id((const char *)(info->dlpi_addr + segment->p_vaddr),
+                                 segment->p_memsz, segment->p_align == 8 ? 8 : 4, build_id)) {
             return;
         }
         bytes += segment->p_type == PT_LOAD ? segment->p_memsz : 0;

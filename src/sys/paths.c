@@ -13,23 +13,15 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sys/dylib.h"
 #include "sys/env.h"
 #include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/file.h"
+#include "sys/paths_system.h"
 
 #define MAX_PATH 4096
-#define CHOOSE_ANOTHER "set KILN_CACHE_DIR to a directory of your own"
 
 /* ---- where the cache is ---- */
-
-/* The variable's value if it is an absolute path. */
-static const char *absolute_variable(const char *name)
-{
-    const char *value = kn_env_get(name);
-    return value != NULL && kn_path_is_absolute(value) ? value : NULL;
-}
 
 static bool is_own_home(const char *path)
 {
@@ -65,52 +57,21 @@ static char *registered_home(void)
     return home;
 }
 
-static kiln_status give_path(char *path, char **out_path, kiln_diag *diag)
+char *kn_paths_default_root(void)
 {
-    if (path == NULL) {
-        return kn_fail_nomem(diag, "cannot find", "the cache directory");
+    const char *home = kn_paths_variable("HOME");
+    char name[32] = ".cache/kiln";
+    char *dir = NULL;
+    if (!is_own_home(home)) {
+        home = dir = registered_home();
     }
-    *out_path = path;
-    return KILN_OK;
-}
-
-static kiln_status temporary_root(char **out_path, kiln_diag *diag)
-{
-    char name[32];
-    char *dir = kn_paths_temporary();
-    kn_text_putf(name, sizeof name, "kiln-%lu", (unsigned long)geteuid());
-    char *path = dir != NULL ? kn_path_join(dir, name) : NULL;
+    if (home == NULL) {
+        kn_text_putf(name, sizeof name, "kiln-%lu", (unsigned long)geteuid());
+        home = dir = kn_paths_temporary();
+    }
+    char *path = home != NULL ? kn_path_join(home, name) : NULL;
     free(dir);
-    return give_path(path, out_path, diag);
-}
-
-kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
-{
-    *out_path = NULL;
-    const char *chosen = kn_env_get("KILN_CACHE_DIR");
-    if (chosen != NULL && chosen[0] != '\0') {
-        if (!kn_path_is_absolute(chosen)) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "set KILN_CACHE_DIR to an absolute path",
-                                 "environment variable KILN_CACHE_DIR", "\"%s\" is a relative path",
-                                 chosen);
-        }
-        return give_path(kn_text_copy(chosen), out_path, diag);
-    }
-    const char *caches = absolute_variable("XDG_CACHE_HOME");
-    if (caches != NULL) {
-        return give_path(kn_path_join(caches, "kiln"), out_path, diag);
-    }
-    const char *home = absolute_variable("HOME");
-    if (is_own_home(home)) {
-        return give_path(kn_path_join(home, ".cache/kiln"), out_path, diag);
-    }
-    char *registered = registered_home();
-    if (registered != NULL) {
-        char *path = kn_path_join(registered, ".cache/kiln");
-        free(registered);
-        return give_path(path, out_path, diag);
-    }
-    return temporary_root(out_path, diag);
+    return path;
 }
 
 /* ---- may it be used ---- */
@@ -129,7 +90,7 @@ static kiln_status refuse_foreign_links(char *path, mode_t *out_mode, kiln_diag 
         *p = '\0';
         bool there = lstat(path, &facts) == 0;
         if (there && S_ISLNK(facts.st_mode) && facts.st_uid != geteuid() && facts.st_uid != 0) {
-            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, KN_CHOOSE_ANOTHER, path,
                                  "it is a link that belongs to user %lu",
                                  (unsigned long)facts.st_uid);
         }
@@ -166,17 +127,17 @@ static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
         return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot look at", path);
     }
     if (facts.st_uid != geteuid()) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, KN_CHOOSE_ANOTHER, path,
                              "the cache directory belongs to user %lu, not to user %lu",
                              (unsigned long)facts.st_uid, (unsigned long)geteuid());
     }
     if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         if (mount_sets_modes(fd)) {
             kn_text_put(fix, sizeof fix,
-                        CHOOSE_ANOTHER ", on another file system: this one's "
-                                       "mount decides modes, and chmod changes none");
+                        KN_CHOOSE_ANOTHER ", on another file system: this one's "
+                                          "mount decides modes, and chmod changes none");
         } else {
-            kn_text_putf(fix, sizeof fix, "run chmod go-w '%s', or " CHOOSE_ANOTHER, path);
+            kn_text_putf(fix, sizeof fix, "run chmod go-w '%s', or " KN_CHOOSE_ANOTHER, path);
         }
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, path,
                              "the cache directory is %s (mode %04o)",
@@ -186,9 +147,20 @@ static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
     return KILN_OK;
 }
 
-static kiln_status claim_directory(char *path, kiln_diag *diag)
+/* "link/" and "link/." would be followed in spite of O_NOFOLLOW. */
+static void strip_end(char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 &&
+           (path[length - 1] == '/' || (path[length - 1] == '.' && path[length - 2] == '/'))) {
+        path[--length] = '\0';
+    }
+}
+
+kiln_status kn_paths_claim(char *path, kiln_diag *diag)
 {
     mode_t mode = 0;
+    strip_end(path);
     kiln_status status = refuse_foreign_links(path, &mode, diag);
     if (status != KILN_OK) {
         return status;
@@ -212,49 +184,12 @@ static kiln_status claim_directory(char *path, kiln_diag *diag)
     return status;
 }
 
-/* "link/" and "link/." would be followed in spite of O_NOFOLLOW. */
-static void strip_end(char *path)
-{
-    size_t length = strlen(path);
-    while (length > 1 &&
-           (path[length - 1] == '/' || (path[length - 1] == '.' && path[length - 2] == '/'))) {
-        path[--length] = '\0';
-    }
-}
-
-kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
-{
-    if (!kn_path_is_absolute(path)) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
-                             "the cache directory is not an absolute path");
-    }
-    char *copy = kn_text_copy(path);
-    if (copy == NULL) {
-        return kn_fail_nomem(diag, "cannot open cache directory", path);
-    }
-    strip_end(copy);
-    kiln_status status = claim_directory(copy, diag);
-    free(copy);
-    return status;
-}
-
 /* ---- other places ---- */
 
 char *kn_paths_temporary(void)
 {
-    const char *dir = absolute_variable("TMPDIR");
+    const char *dir = kn_paths_variable("TMPDIR");
     return kn_text_copy(dir != NULL ? dir : "/tmp");
-}
-
-char *kn_paths_own_module(void)
-{
-    static const char marker = 0; /* any address in this module */
-    char path[MAX_PATH];
-    char build_id[8];
-    if (!kn_module_of_address(&marker, path, sizeof path, build_id, sizeof build_id)) {
-        return NULL;
-    }
-    return kn_text_copy(path);
 }
 
 char *kn_paths_own_program(void)
@@ -285,8 +220,8 @@ static const char *const helper_places[] = {
 
 static char *find_own(const char *name, bool (*is_right)(const char *path))
 {
-    const char *named = kn_env_get("KILN_LIBEXEC");
-    if (named != NULL && kn_path_is_absolute(named)) {
+    const char *named = kn_paths_variable("KILN_LIBEXEC");
+    if (named != NULL) {
         char *path = kn_path_join(named, name);
         if (path != NULL && is_right(path)) {
             return path;

@@ -1,4 +1,5 @@
-/* Well-known places: the cache root, temporary directory, the program's own file. */
+/* Well-known places: the cache root, temporary directory, the program's own file. The cache root
+ * and the own module are in paths_root.c. */
 #ifndef KILN_SYS_PATHS_H
 #define KILN_SYS_PATHS_H
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/processor.h"
 #include "sys/thread.h"
 
 #define MAX_PROCESSORS 65536
@@ -186,9 +187,8 @@ uint64_t kn_memory_limit(void)
 {
     static const char *const files[] = {"/sys/fs/cgroup/memory.max",
                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-    const long pages = sysconf(_SC_PHYS_PAGES);
-    const long page = sysconf(_SC_PAGESIZE);
-    uint64_t least = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+    const uint64_t all = kn_processor_memory();
+    uint64_t least = all != 0 ? all : UINT64_MAX;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char text[64];
         if (read_text(files[i], text, sizeof text) && text[0] >= '0' && text[0] <= '9') {

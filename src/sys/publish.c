@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +15,9 @@
 #include "sys/fail.h"
 #include "sys/file.h"
 #include "sys/lock.h"
-#include "sys/random.h"
 
 #define MAX_TRIES 8
 #define LIFE_LOCK UINT64_C(0) /* the byte that is locked while the writer lives */
-
-/* A name that nobody else makes: process, counter, and random bits for processes that share a
- * directory but not their numbers (containers, hosts). */
-static char *temporary_path(const char *tmp_dir)
-{
-    static _Atomic uint64_t counter;
-    char name[64];
-    kn_text_putf(name, sizeof name, "%" PRIx64 "-%" PRIx64 "-%016" PRIx64, (uint64_t)getpid(),
-                 (uint64_t)atomic_fetch_add(&counter, 1), kn_random_u64());
-    return kn_path_join(tmp_dir, name);
-}
 
 /* Shows a sweep that this temporary has a writer. False when one was quicker: it holds the lock
  * itself, or has removed the file already. */
@@ -48,7 +34,7 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_dir, kiln
     int error = 0;
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         free(publish->temporary);
-        publish->temporary = temporary_path(tmp_dir);
+        publish->temporary = kn_publish_name_temporary(tmp_dir);
         if (publish->temporary == NULL) {
             return kn_fail_nomem(diag, "cannot publish", publish->final_path);
         }
@@ -138,7 +124,7 @@ static void name_temporary(kn_publish *publish)
     handle_path(publish->handle, path);
     (void)kn_lock_try_handle(publish->handle, LIFE_LOCK);
     for (int tries = 0; tries < MAX_TRIES && (error == EEXIST || error == EINTR); tries++) {
-        char *name = temporary_path(publish->dir);
+        char *name = kn_publish_name_temporary(publish->dir);
         if (name == NULL) {
             publish->failure = KILN_E_NOMEM;
             publish->failure_errno = ENOMEM;
@@ -329,20 +315,6 @@ static bool is_published(const kn_publish *publish)
             (facts.st_dev == publish->device && facts.st_ino == publish->inode));
 }
 
-/* 0 or errno. */
-static int make_dir_of(const char *path)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    char *dir = kn_path_dir(path);
-    int error = ENOMEM;
-    if (dir != NULL) {
-        error = kn_file_make_dir(dir, &diag) == KILN_OK ? 0 : (int)diag.vendor_code;
-    }
-    free(dir);
-    kiln_diag_clear(&diag);
-    return error;
-}
-
 /* A new name needs no rename. False: another file has it, or it failed. */
 static bool link_into_place(kn_publish *publish)
 {
@@ -358,7 +330,7 @@ static bool link_into_place(kn_publish *publish)
             return false;
         }
         if (error == ENOENT) { /* the directory was never made, or was removed by an eviction */
-            const int made = make_dir_of(publish->final_path);
+            const int made = kn_publish_make_dir_of(publish->final_path);
             if (made != 0) {
                 error = made;
                 break;
@@ -390,7 +362,7 @@ static void move_into_place(kn_publish *publish)
             return;
         }
         if (error == ENOENT) { /* the directory was never made, or was removed by an eviction */
-            int made = make_dir_of(publish->final_path);
+            int made = kn_publish_make_dir_of(publish->final_path);
             if (made != 0) {
                 error = made;
                 break;

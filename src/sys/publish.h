@@ -15,7 +15,7 @@
  * system can; one that has a name is locked while its writer lives, and kn_publish_reclaim removes
  * one that is not.
  *
- * The names of temporaries are in publish_name.c. */
+ * What is the same on every system is in publish_name.c. */
 #ifndef KILN_SYS_PUBLISH_H
 #define KILN_SYS_PUBLISH_H
 
@@ -70,5 +70,10 @@ kiln_status kn_publish_reclaim(const char *path);
 
 /* Whether a file in a directory for temporaries has the name of one. */
 bool kn_publish_is_temporary(const char *name);
+
+/* For the publish.c of each system: a name that nobody else makes, malloc'ed or NULL; and the
+ * directory of a path made, 0 or the system's error. */
+char *kn_publish_name_temporary(const char *tmp_dir);
+int kn_publish_make_dir_of(const char *path);
 
 #endif

@@ -349,27 +349,11 @@ int open(const char *path, int flags, ...)
     return open_common(AT_FDCWD, path, flags, mode);
 }
 
-#ifdef __GLIBC__ /* elsewhere the same as without 64 */
-int open64(const char *path, int flags, ...)
-{
-    TAKE_MODE(flags, mode)
-    return open_common(AT_FDCWD, path, flags, mode);
-}
-#endif
-
 int openat(int dir, const char *path, int flags, ...)
 {
     TAKE_MODE(flags, mode)
     return open_common(dir, path, flags, mode);
 }
-
-#ifdef __GLIBC__ /* elsewhere the same as without 64 */
-int openat64(int dir, const char *path, int flags, ...)
-{
-    TAKE_MODE(flags, mode)
-    return open_common(dir, path, flags, mode);
-}
-#endif
 
 int close(int fd)
 {
@@ -398,7 +382,7 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
     return conclude(what, number, what == EFFECT_FAIL ? -1 : real(fd, parts, count));
 }
 
-static ssize_t pwrite_common(int fd, const void *data, size_t size, off_t offset)
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
 {
     REAL(ssize_t, "pwrite", int, const void *, size_t, off_t)
     int number = 0;
@@ -406,18 +390,6 @@ static ssize_t pwrite_common(int fd, const void *data, size_t size, off_t offset
     return conclude(what, number,
                     what == EFFECT_FAIL ? -1 : real(fd, data, cut(what, size), offset));
 }
-
-ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
-{
-    return pwrite_common(fd, data, size, offset);
-}
-
-#ifdef __GLIBC__ /* elsewhere the same as without 64 */
-ssize_t pwrite64(int fd, const void *data, size_t size, off_t offset)
-{
-    return pwrite_common(fd, data, size, offset);
-}
-#endif
 
 ssize_t read(int fd, void *data, size_t size)
 {
@@ -427,7 +399,7 @@ ssize_t read(int fd, void *data, size_t size)
     return conclude(what, number, what == EFFECT_FAIL ? -1 : real(fd, data, cut(what, size)));
 }
 
-static ssize_t pread_common(int fd, void *data, size_t size, off_t offset)
+ssize_t pread(int fd, void *data, size_t size, off_t offset)
 {
     REAL(ssize_t, "pread", int, void *, size_t, off_t)
     int number = 0;
@@ -435,18 +407,6 @@ static ssize_t pread_common(int fd, void *data, size_t size, off_t offset)
     return conclude(what, number,
                     what == EFFECT_FAIL ? -1 : real(fd, data, cut(what, size), offset));
 }
-
-ssize_t pread(int fd, void *data, size_t size, off_t offset)
-{
-    return pread_common(fd, data, size, offset);
-}
-
-#ifdef __GLIBC__ /* elsewhere the same as without 64 */
-ssize_t pread64(int fd, void *data, size_t size, off_t offset)
-{
-    return pread_common(fd, data, size, offset);
-}
-#endif
 
 int fdatasync(int fd)
 {
@@ -538,8 +498,12 @@ int rmdir(const char *path)
     return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
 }
 
-static int fcntl_common(int fd, int command, void *argument)
+int fcntl(int fd, int command, ...)
 {
+    va_list args;
+    va_start(args, command);
+    void *argument = va_arg(args, void *);
+    va_end(args);
     REAL(int, "fcntl", int, int, ...)
     int number = 0;
     effect what = EFFECT_NONE;
@@ -555,27 +519,7 @@ static int fcntl_common(int fd, int command, void *argument)
     return (int)conclude(what, number, result);
 }
 
-#define TAKE_POINTER(last, argument)                                                               \
-    va_list args;                                                                                  \
-    va_start(args, last);                                                                          \
-    void *argument = va_arg(args, void *);                                                         \
-    va_end(args);
-
-int fcntl(int fd, int command, ...)
-{
-    TAKE_POINTER(command, argument)
-    return fcntl_common(fd, command, argument);
-}
-
-#ifdef __GLIBC__ /* elsewhere the same as without 64 */
-int fcntl64(int fd, int command, ...)
-{
-    TAKE_POINTER(command, argument)
-    return fcntl_common(fd, command, argument);
-}
-#endif
-
-static void *mmap_common(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
     REAL(void *, "mmap", void *, size_t, int, int, int, off_t)
     int number = 0;
@@ -587,14 +531,12 @@ static void *mmap_common(void *at, size_t size, int protection, int flags, int f
     return real(at, size, protection, flags, fd, offset);
 }
 
-void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
-{
-    return mmap_common(at, size, protection, flags, fd, offset);
-}
-
 #ifdef __GLIBC__ /* elsewhere the same as without 64 */
-void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
-{
-    return mmap_common(at, size, protection, flags, fd, offset);
-}
+#define ALIAS(name) extern __typeof__(name) name##64 __attribute__((alias(#name)))
+ALIAS(open);
+ALIAS(openat);
+ALIAS(pwrite);
+ALIAS(pread);
+ALIAS(fcntl);
+ALIAS(mmap);
 #endif

@@ -1,7 +1,7 @@
 /* Loading a library that exists only as bytes. Windows loads files alone: the bytes go to a file
  * with a random name in the user's temporary directory. It cannot be removed while it is loaded,
  * but goes with the library; what a killed process leaves is swept by the next one. */
-#include "sys/dylib.h"
+#include "sys/dylib_system.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "sys/file.h"
 #include "sys/paths.h"
 #include "sys/random.h"
-#include "sys/windows/loaded.h"
 #include "sys/windows/wide.h"
 
 #define OBJECT_PREFIX "kiln-object-"

@@ -1,16 +1,14 @@
-/* Files: facts, reading whole, small shared records. Directories are in dir.c. */
-#include "sys/file.h"
+/* Files: facts, small shared records, and what file_read.c needs. Directories are in dir.c. */
+#include "sys/file_read.h"
 
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/text.h"
 #include "sys/fail.h"
 #include "sys/windows/facts.h"
 #include "sys/windows/wide.h"
 
 #define EPOCH_1970 INT64_C(116444736000000000) /* in steps of 100 ns since 1601 */
-#define CACHE_LINE 64u
 #define MAX_READ ((DWORD)1 << 30)
 
 struct kn_file {
@@ -95,8 +93,8 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
 
 /* ---- reading whole ---- */
 
-/* Reads until `size` bytes or the end of the file; false leaves the last error. */
-static bool read_fully(HANDLE handle, char *data, size_t size, size_t *out_got)
+kiln_status kn_file_read_some(kn_handle handle, const char *path, char *data, size_t size,
+                              size_t *out_got, kiln_diag *diag)
 {
     *out_got = 0;
     while (*out_got < size) {
@@ -104,90 +102,21 @@ static bool read_fully(HANDLE handle, char *data, size_t size, size_t *out_got)
         DWORD n = 0;
         if (ReadFile(handle, data + *out_got, left < MAX_READ ? (DWORD)left : MAX_READ, &n, NULL) ==
             0) {
-            return GetLastError() == ERROR_HANDLE_EOF;
+            return GetLastError() == ERROR_HANDLE_EOF
+                       ? KILN_OK
+                       : kn_fail(diag, KILN_E_IO, last_error(), "cannot read", path);
         }
         if (n == 0) {
-            return true;
+            break;
         }
         *out_got += n;
-    }
-    return true;
-}
-
-/* Where a file is read to. */
-typedef struct room {
-    size_t before; /* free bytes in front of it; 0: it begins where the memory does */
-    const kn_file_gate *gate;
-    char *memory;
-    size_t at, size;
-} room;
-
-static bool make_room(room *to, uint64_t file_size)
-{
-    size_t total = 0;
-    const size_t slack = to->before > 0 ? to->before + CACHE_LINE : 0;
-    if (file_size > SIZE_MAX / 2 || !kn_add_size((size_t)file_size, slack + 1, &total)) {
-        return false;
-    }
-    to->memory = malloc(total);
-    if (to->memory != NULL && to->before > 0) {
-        const uintptr_t start = (uintptr_t)to->memory + to->before;
-        to->at = to->before + (size_t)(-start & (CACHE_LINE - 1));
-    }
-    return to->memory != NULL;
-}
-
-static kiln_status read_open_file(HANDLE handle, const char *path, size_t limit, room *to,
-                                  kn_file_facts *out_facts, kiln_diag *diag)
-{
-    kn_file_facts facts;
-    if (!kn_file_take_facts(handle, &facts)) {
-        return kn_fail(diag, KILN_E_IO, last_error(), "cannot look at", path);
-    }
-    if (facts.kind != KN_FILE_REGULAR) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
-                             facts.kind == KN_FILE_LINK ? "it is a link"
-                                                        : "it is not a regular file");
-    }
-    if (facts.size > limit) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
-                             "it has %llu bytes, more than the %zu that are allowed",
-                             (unsigned long long)facts.size, limit);
-    }
-    if (!make_room(to, facts.size)) {
-        return kn_fail_nomem(diag, "cannot read", path);
-    }
-    const size_t size = (size_t)facts.size;
-    const size_t head = to->gate != NULL && size > KN_FILE_LARGE ? to->gate->size : 0;
-    size_t rest = 0;
-    bool good = read_fully(handle, to->memory + to->at, head, &to->size);
-    if (good && head > 0 && to->size == head &&
-        !to->gate->is_worth(to->memory + to->at, facts.size)) {
-        free(to->memory);
-        *to = (room){.before = to->before};
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it does not begin as it must");
-    }
-    good = good && read_fully(handle, to->memory + to->at + to->size, size - to->size, &rest);
-    to->size += rest;
-    if (!good) {
-        int error = last_error();
-        free(to->memory);
-        *to = (room){.before = to->before};
-        return kn_fail(diag, KILN_E_IO, error, "cannot read", path);
-    }
-    to->memory[to->at + to->size] = '\0';
-    if (out_facts != NULL) {
-        *out_facts = facts;
     }
     return KILN_OK;
 }
 
-static kiln_status read_file(const char *path, size_t limit, bool nofollow, room *to,
+static kiln_status read_path(const char *path, size_t limit, bool nofollow, kn_room *to,
                              kn_file_facts *out_facts, kiln_diag *diag)
 {
-    if (out_facts != NULL) {
-        *out_facts = (kn_file_facts){0};
-    }
     HANDLE handle =
         kn_open(path, GENERIC_READ, OPEN_EXISTING, flags_for(!nofollow), KN_RETRY_READ_MS);
     if (handle == INVALID_HANDLE_VALUE) {
@@ -195,18 +124,10 @@ static kiln_status read_file(const char *path, size_t limit, bool nofollow, room
                    ? KILN_MISS
                    : kn_fail(diag, KILN_E_IO, last_error(), "cannot open", path);
     }
-    kiln_status status = read_open_file(handle, path, limit, to, out_facts, diag);
+    kiln_status status = kn_file_take_facts(handle, out_facts)
+                             ? kn_file_read_handle(handle, out_facts, path, limit, to, diag)
+                             : kn_fail(diag, KILN_E_IO, last_error(), "cannot look at", path);
     (void)CloseHandle(handle); /* nothing was written */
-    return status;
-}
-
-kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
-                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
-{
-    room to = {.before = 0};
-    kiln_status status = read_file(path, limit, nofollow, &to, out_facts, diag);
-    *out_data = to.memory;
-    *out_size = to.size;
     return status;
 }
 
@@ -243,21 +164,16 @@ void kn_held_dir_close(kn_held_dir *dir)
     }
 }
 
-kiln_status kn_file_read_behind(const kn_held_dir *dir, const char *path, size_t limit,
-                                const kn_file_gate *gate, size_t before, void **out_memory,
-                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
-                                kiln_diag *diag)
+kiln_status kn_file_read_room(const kn_held_dir *dir, const char *path, size_t limit, bool nofollow,
+                              kn_room *to, kn_file_facts *out_facts, kiln_diag *diag)
 {
-    room to = {.before = before, .gate = gate};
     char *whole = dir != NULL ? kn_path_join(dir->path, path) : NULL;
+    if (dir != NULL && whole == NULL) {
+        return kn_fail_nomem(diag, "cannot read", path);
+    }
     kiln_status status =
-        dir != NULL && whole == NULL
-            ? kn_fail_nomem(diag, "cannot read", path)
-            : read_file(whole != NULL ? whole : path, limit, true, &to, out_facts, diag);
+        read_path(whole != NULL ? whole : path, limit, nofollow, to, out_facts, diag);
     free(whole);
-    *out_memory = to.memory;
-    *out_at = to.at;
-    *out_size = to.size;
     return status;
 }
 

@@ -7,7 +7,7 @@
 #include <windows.h>
 
 #include "sys/fail.h"
-#include "sys/file.h"
+#include "sys/file_read.h"
 #include "sys/windows/access.h"
 #include "sys/windows/facts.h"
 #include "sys/windows/wide.h"
@@ -25,34 +25,6 @@ static kn_exposure exposure_of(HANDLE handle)
     }
 }
 
-/* All of it, at most `limit` bytes. */
-static kiln_status read_handle(HANDLE handle, const char *path, size_t limit, void **out_data,
-                               size_t *out_size, kiln_diag *diag)
-{
-    kn_file_facts facts;
-    DWORD got = 0;
-    if (!kn_file_take_facts(handle, &facts)) {
-        return kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot look at", path);
-    }
-    if (facts.kind != KN_FILE_REGULAR || facts.size > limit) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
-                             facts.kind != KN_FILE_REGULAR ? "it is not a regular file"
-                                                           : "it is too large");
-    }
-    char *data = malloc((size_t)facts.size + 1);
-    if (data == NULL) {
-        return kn_fail_nomem(diag, "cannot read", path);
-    }
-    if (ReadFile(handle, data, (DWORD)facts.size, &got, NULL) == 0) {
-        free(data);
-        return kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot read", path);
-    }
-    data[got] = '\0';
-    *out_data = data;
-    *out_size = got;
-    return KILN_OK;
-}
-
 kiln_status kn_guarded_read(const char *path, size_t limit, void **out_data, size_t *out_size,
                             kn_exposure *out_exposure, kiln_diag *diag)
 {
@@ -66,7 +38,14 @@ kiln_status kn_guarded_read(const char *path, size_t limit, void **out_data, siz
                    ? KILN_MISS
                    : kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot open", path);
     }
-    kiln_status status = read_handle(handle, path, limit, out_data, out_size, diag);
+    kn_file_facts facts;
+    kn_room to = {.before = 0};
+    kiln_status status =
+        kn_file_take_facts(handle, &facts)
+            ? kn_file_read_handle(handle, &facts, path, limit, &to, diag)
+            : kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot look at", path);
+    *out_data = to.memory;
+    *out_size = to.size;
     if (status == KILN_OK) {
         *out_exposure = exposure_of(handle);
     }

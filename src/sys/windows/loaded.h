@@ -1,4 +1,4 @@
-/* A library that is open, and what names one; for src/sys/windows alone. */
+/* What names a library; for src/sys/windows alone. */
 #ifndef KILN_SYS_WINDOWS_LOADED_H
 #define KILN_SYS_WINDOWS_LOADED_H
 
@@ -8,12 +8,6 @@
 #include <windows.h>
 
 #include "base/text.h"
-
-struct kn_dylib {
-    HMODULE handle;
-    char *path;
-    bool temporary; /* the file is ours, and goes with the library */
-};
 
 /* "RSDS", a GUID and a count: what names a build to debuggers. */
 typedef struct kn_code_view {

@@ -11,37 +11,17 @@
 #include <shlobj.h>
 
 #include "base/text.h"
-#include "sys/dylib.h"
 #include "sys/env.h"
 #include "sys/fail.h"
 #include "sys/file.h"
+#include "sys/paths_system.h"
 #include "sys/windows/access.h"
 #include "sys/windows/facts.h"
 #include "sys/windows/wide.h"
 
 #define PATH_ROOM 4096
-#define CHOOSE_ANOTHER "set KILN_CACHE_DIR to a directory of your own"
 
 /* ---- where the cache is ---- */
-
-/* The variable's value if it is an absolute path. */
-static const char *absolute_variable(const char *name)
-{
-    const char *value = kn_env_get(name);
-    return value != NULL && kn_path_is_absolute(value) ? value : NULL;
-}
-
-static kiln_status give_path(char *path, char **out_path, kiln_diag *diag)
-{
-    if (path == NULL) {
-        return kn_fail_nomem(diag, "cannot find", "the cache directory");
-    }
-    for (char *at = path; *at != '\0'; at++) {
-        *at = *at == '\\' ? '/' : *at; /* one kind in what is printed */
-    }
-    *out_path = path;
-    return KILN_OK;
-}
 
 /* The directory that %LOCALAPPDATA% should name, for processes that were started without it
  * (services, cleaned environments); malloc'ed, or NULL. */
@@ -78,28 +58,17 @@ static char *registered_local_data(void)
     return dir;
 }
 
-kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
+char *kn_paths_default_root(void)
 {
-    *out_path = NULL;
-    const char *chosen = kn_env_get("KILN_CACHE_DIR");
-    if (chosen != NULL && chosen[0] != '\0') {
-        if (!kn_path_is_absolute(chosen)) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "set KILN_CACHE_DIR to an absolute path",
-                                 "environment variable KILN_CACHE_DIR", "\"%s\" is a relative path",
-                                 chosen);
-        }
-        return give_path(kn_text_copy(chosen), out_path, diag);
-    }
-    const char *caches = absolute_variable("XDG_CACHE_HOME");
-    caches = caches != NULL ? caches : absolute_variable("LOCALAPPDATA");
+    const char *caches = kn_paths_variable("LOCALAPPDATA");
     if (caches != NULL) {
-        return give_path(kn_path_join(caches, "kiln"), out_path, diag);
+        return kn_path_join(caches, "kiln");
     }
     char *dir = registered_local_data();
     dir = dir != NULL ? dir : kn_paths_temporary(); /* which is the user's own here */
     char *path = dir != NULL ? kn_path_join(dir, "kiln") : NULL;
     free(dir);
-    return give_path(path, out_path, diag);
+    return path;
 }
 
 /* ---- may it be used ---- */
@@ -111,17 +80,17 @@ static kiln_status judge_access(kn_access access, const char *who, const char *p
     case KN_ACCESS_OWN:
         return KILN_OK;
     case KN_ACCESS_FOREIGN:
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, KN_CHOOSE_ANOTHER, path,
                              "the cache directory belongs to %s", who);
     case KN_ACCESS_OTHERS_WRITE:
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                             "take that right away (icacls), or " CHOOSE_ANOTHER, path,
+                             "take that right away (icacls), or " KN_CHOOSE_ANOTHER, path,
                              "the cache directory can be written to by %s", who);
     case KN_ACCESS_UNPROTECTED:
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER ", on NTFS", path,
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, KN_CHOOSE_ANOTHER ", on NTFS", path,
                              "the cache directory is world-writable");
     default:
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, KN_CHOOSE_ANOTHER, path,
                              "the permissions of the cache directory cannot be read");
     }
 }
@@ -151,7 +120,7 @@ static kiln_status refuse_foreign_links(char *path, kiln_diag *diag)
             (void)CloseHandle(handle);
         }
         if (foreign) {
-            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, KN_CHOOSE_ANOTHER, path,
                                  "it is a link that belongs to %s", who);
         }
         *p = end;
@@ -161,7 +130,7 @@ static kiln_status refuse_foreign_links(char *path, kiln_diag *diag)
     }
 }
 
-static kiln_status claim_directory(char *path, kiln_diag *diag)
+kiln_status kn_paths_claim(char *path, kiln_diag *diag)
 {
     kn_file_facts facts;
     kiln_status status = refuse_foreign_links(path, diag);
@@ -192,21 +161,6 @@ static kiln_status claim_directory(char *path, kiln_diag *diag)
     return status;
 }
 
-kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
-{
-    if (!kn_path_is_absolute(path)) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
-                             "the cache directory is not an absolute path");
-    }
-    char *copy = kn_text_copy(path);
-    if (copy == NULL) {
-        return kn_fail_nomem(diag, "cannot open cache directory", path);
-    }
-    kiln_status status = claim_directory(copy, diag);
-    free(copy);
-    return status;
-}
-
 /* ---- other places ---- */
 
 char *kn_paths_temporary(void)
@@ -220,17 +174,6 @@ char *kn_paths_temporary(void)
         dir[length - 1] = L'\0';
     }
     return kn_narrow_path(dir);
-}
-
-char *kn_paths_own_module(void)
-{
-    static const char marker = 0; /* any address in this module */
-    char path[PATH_ROOM];
-    char build_id[8];
-    if (!kn_module_of_address(&marker, path, sizeof path, build_id, sizeof build_id)) {
-        return NULL;
-    }
-    return kn_text_copy(path);
 }
 
 char *kn_paths_own_program(void)
@@ -252,7 +195,7 @@ static bool is_file(const char *path)
  */
 static char *find_own(const char *name)
 {
-    const char *named = absolute_variable("KILN_LIBEXEC");
+    const char *named = kn_paths_variable("KILN_LIBEXEC");
     char *module = named == NULL ? kn_paths_own_module() : NULL;
     char *dir = named != NULL ? kn_text_copy(named) : module != NULL ? kn_path_dir(module) : NULL;
     char *path = dir != NULL ? kn_path_join(dir, name) : NULL;

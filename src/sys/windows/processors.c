@@ -2,6 +2,7 @@
  * process could ask for without a job object. */
 #include <windows.h>
 
+#include "sys/processor.h"
 #include "sys/thread.h"
 
 uint32_t kn_thread_quota(const char *groups_file, const char *mount)
@@ -30,6 +31,6 @@ uint32_t kn_thread_processors(void)
 
 uint64_t kn_memory_limit(void)
 {
-    MEMORYSTATUSEX memory = {.dwLength = sizeof memory};
-    return GlobalMemoryStatusEx(&memory) != 0 ? memory.ullTotalPhys : UINT64_MAX;
+    const uint64_t all = kn_processor_memory();
+    return all != 0 ? all : UINT64_MAX;
 }

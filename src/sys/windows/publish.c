@@ -6,7 +6,6 @@
 #include "sys/publish.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -31,26 +30,13 @@ static HANDLE handle_of(const kn_publish *publish)
     return (HANDLE)(intptr_t)publish->handle;
 }
 
-/* A name that nobody else makes: process, counter, and random bits for hosts that share a
- * directory.
- */
-static char *temporary_path(const char *tmp_dir)
-{
-    static _Atomic uint64_t counter;
-    char name[64];
-    kn_text_putf(name, sizeof name, "%" PRIx64 "-%" PRIx64 "-%016" PRIx64,
-                 (uint64_t)GetCurrentProcessId(), (uint64_t)atomic_fetch_add(&counter, 1),
-                 kn_random_u64());
-    return kn_path_join(tmp_dir, name);
-}
-
 /* Opens a new file in `tmp_dir`, which is made if it is missing. */
 static kiln_status open_temporary(kn_publish *publish, const char *tmp_dir, kiln_diag *diag)
 {
     DWORD error = 0;
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         free(publish->temporary);
-        publish->temporary = temporary_path(tmp_dir);
+        publish->temporary = kn_publish_name_temporary(tmp_dir);
         if (publish->temporary == NULL) {
             return kn_fail_nomem(diag, "cannot publish", publish->final_path);
         }
@@ -163,20 +149,6 @@ static void remove_temporary(kn_publish *publish)
     }
 }
 
-/* 0 or the error. */
-static DWORD make_dir_of(const char *path)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    char *dir = kn_path_dir(path);
-    DWORD error = ERROR_NOT_ENOUGH_MEMORY;
-    if (dir != NULL) {
-        error = kn_file_make_dir(dir, &diag) == KILN_OK ? 0 : (DWORD)diag.vendor_code;
-    }
-    free(dir);
-    kiln_diag_clear(&diag);
-    return error;
-}
-
 /* One attempt. 0 or the error; the handle may be closed afterwards. */
 static DWORD rename_once(kn_publish *publish, const wchar_t *from, const wchar_t *to)
 {
@@ -231,7 +203,8 @@ static DWORD rename_patiently(kn_publish *publish, const wchar_t *from, const wc
     for (int made = 0;;) {
         DWORD error = rename_once(publish, from, to);
         if (error == ERROR_PATH_NOT_FOUND && made++ < MAX_TRIES) {
-            error = make_dir_of(publish->final_path); /* never made, or evicted meanwhile */
+            error = (DWORD)kn_publish_make_dir_of(
+                publish->final_path); /* never made, or evicted meanwhile */
             if (error == ERROR_SUCCESS) {
                 continue;
             }
