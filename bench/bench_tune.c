@@ -219,7 +219,7 @@ static void run_all(const settings *how, const cli_manifest *manifest, kiln_runt
             cli_kernel *kernel = &manifest->kernels[i];
             kernel_variants *list = NULL;
             kernel_data data;
-            if (!kernel_has_variants(kernel) ||
+            if (kernel->variant_count == 0 ||
                 (how->kernel != NULL && strcmp(how->kernel, kernel->name) != 0)) {
                 continue;
             }

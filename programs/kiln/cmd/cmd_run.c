@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <kiln/unstable/tune.h>
+
 #include "cli/host.h"
 #include "cli/out.h"
 #include "cli/session.h"
@@ -66,34 +68,6 @@ static void note_failure(run_state *run, kiln_diag *diag)
     exit_code code = diag->status == KILN_MISS ? cmd_fail_as(run->context, EXIT_FAILED, diag)
                                                : cmd_fail(run->context, diag);
     run->code = run->code == EXIT_FINE ? code : run->code;
-}
-
-static bool is_wanted(const run_options *options, const char *name)
-{
-    for (size_t i = 0; i < options->kernels.count; i++) {
-        if (strcmp(options->kernels.items[i], name) == 0) {
-            return true;
-        }
-    }
-    return options->kernels.count == 0;
-}
-
-static kiln_status check_names(const run_state *run, kiln_diag *diag)
-{
-    const run_options *options = run->options;
-    for (size_t i = 0; i < options->kernels.count; i++) {
-        bool found = false;
-        for (size_t j = 0; j < run->manifest.count; j++) {
-            found = found || strcmp(run->manifest.kernels[j].name, options->kernels.items[i]) == 0;
-        }
-        if (!found) {
-            char fix[256];
-            manifest_list_names(&run->manifest, fix, sizeof(fix));
-            return kiln_diag_set(diag, KILN_E_INVALID, fix, run->manifest.path,
-                                 "has no kernel \"%.80s\"", options->kernels.items[i]);
-        }
-    }
-    return KILN_OK;
 }
 
 static void note_compile(const run_state *run, const kernel_result *result)
@@ -208,14 +182,12 @@ static exit_code begin_report(run_state *run)
 {
     cli_pool *pool = run->context->pool;
     size_t devices = run->options->all_devices ? kiln_runtime_device_count(run->runtime) : 1;
-    size_t room = run->manifest.count * (devices > 0 ? devices : 1);
+    const size_t room = run->manifest.count * (devices > 0 ? devices : 1);
     run->report.source = run->manifest.path;
     run->report.summary = kiln_runtime_summary(run->runtime);
     run->report.results = pool_array(pool, room, sizeof(kernel_result));
     run->report.skips = pool_array(pool, room, sizeof(report_skip));
-    for (size_t i = 0; i < run->manifest.count; i++) {
-        run->total += is_wanted(run->options, run->manifest.kernels[i].name) ? devices : 0;
-    }
+    run->total = room;
     return run->report.results != NULL && run->report.skips != NULL ? EXIT_FINE
                                                                     : cmd_no_memory(run->context);
 }
@@ -263,8 +235,7 @@ static exit_code watch_all(run_state *run)
     }
     for (size_t i = 0; i < run->manifest.count; i++) {
         cli_kernel *kernel = &run->manifest.kernels[i];
-        if (is_wanted(run->options, kernel->name) &&
-            watch_kernel(run, &watches, kernel, &diag) != KILN_OK) {
+        if (watch_kernel(run, &watches, kernel, &diag) != KILN_OK) {
             note_failure(run, &diag);
         }
     }
@@ -302,7 +273,7 @@ static exit_code read_input(run_state *run, const char *path)
         status = kiln_diag_set(&diag, KILN_E_INVALID, NULL, "--repeat", "is at most 1000000");
     }
     if (status == KILN_OK) {
-        status = check_names(run, &diag);
+        status = manifest_keep(&run->manifest, &run->options->kernels, &diag);
     }
     return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
 }
@@ -320,9 +291,7 @@ static exit_code run_run(const cmd_context *context, void *fields, const opt_lis
         code = begin_report(&run);
     }
     for (size_t i = 0; code == EXIT_FINE && i < run.manifest.count; i++) {
-        if (is_wanted(run.options, run.manifest.kernels[i].name)) {
-            run_kernel(&run, &run.manifest.kernels[i]);
-        }
+        run_kernel(&run, &run.manifest.kernels[i]);
     }
     if (code == EXIT_FINE) {
         code = print_report(&run) ? run.code : cmd_no_memory(context);
@@ -345,13 +314,15 @@ const cli_command cmd_run = {
         "reference. Any other FILE is one kernel in the language its name says (.c .cl .cu ...),\n"
         "described by options:\n\n"
         "  kiln run saxpy.cl --entry saxpy --global 1024 --arg value:f32=2.5 \\\n"
-        "      --arg in:f32:1024=random:-1:1 --arg inout=y.npy --save 2=result.npy\n\n"
+        "      --arg in:f32:1024=random:-1:1 --arg inout:f32:1024=file:y.bin --save "
+        "2=result.bin\n\n"
         "Forms of --arg, in the kernel's order:\n"
-        "  value:TYPE=NUMBER        in:TYPE:SHAPE[=INIT]    in=FILE.npy\n"
-        "  out:TYPE:SHAPE           inout:TYPE:SHAPE[=INIT]   inout=FILE.npy\n"
-        "  local:TYPE:COUNT\n"
+        "  value:TYPE=NUMBER        in:TYPE:SHAPE[=INIT]      inout:TYPE:SHAPE[=INIT]\n"
+        "  out:TYPE:SHAPE           local:TYPE:COUNT\n"
         "TYPE is f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 or u64, SHAPE is 1024 or 32x32, INIT is\n"
-        "fill:VALUE, random:FROM:TO[:SEED], range:START:STEP or FILE.npy (zeros without it).",
+        "fill:VALUE, random:FROM:TO[:SEED] or file:PATH (zeros without it). A file has the "
+        "elements\n"
+        "as they are in memory: NumPy's tofile and fromfile.",
     .options = specs,
     .options_size = sizeof(run_options),
     .min_arguments = 1,

@@ -9,6 +9,7 @@
 #include "kernel/kernel_build.h"
 #include "kernel/kernel_data.h"
 #include "kernel/kernel_launch.h"
+#include "kernel/kernel_variants.h"
 #include "manifest/manifest.h"
 
 typedef struct tune_options {
@@ -98,8 +99,7 @@ static void on_progress(void *user, const char *what, uint32_t round, uint32_t r
 
 static kiln_status measure_variants(tune_work *work, const kernel_variants *list,
                                     kiln_device *device, const cli_kernel *kernel,
-                                    kernel_data *data, kiln_tune_row *rows, tune_item *item,
-                                    kiln_diag *diag)
+                                    const kernel_data *data, tune_item *item, kiln_diag *diag)
 {
     kiln_tune_output outputs[KERNEL_MAX_ARGS];
     kernel_launch launch = {0};
@@ -115,7 +115,7 @@ static kiln_status measure_variants(tune_work *work, const kernel_variants *list
                                  .build = &build,
                                  .progress = on_progress,
                                  .user = work,
-                                 .rows = rows};
+                                 .rows = item->rows};
     if (work->options->budget.given) {
         const uint64_t ms = work->options->budget.value / 1000000;
         options.budget_ms = ms < 1 ? 1 : ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
@@ -141,8 +141,9 @@ static void report_refused(tune_work *work, const tune_item *item)
     for (size_t i = 0; i < item->count; i++) {
         const kiln_tune_outcome outcome = item->rows[i].outcome;
         if (outcome == KILN_TUNE_DIFFERS || outcome == KILN_TUNE_FAILED) {
-            console_say(work->context->console, "%s on %s:%u: %s %s: %s%s", item->kernel,
-                        item->device->backend, item->device->index, item->names[i],
+            console_say(work->context->console, "%s on %s:%u: %s %s: %s%s", item->kernel->name,
+                        item->device->backend, item->device->index,
+                        kernel_variants_form(item->kernel, i)->name,
                         outcome == KILN_TUNE_DIFFERS ? "is refused" : "failed",
                         item->rows[i].reason,
                         known ? " (as it was measured; --again measures it again)" : "");
@@ -161,41 +162,23 @@ static const char *keep_line(tune_work *work, kiln_diag *diag, kiln_status statu
     return kept != NULL ? kept : kiln_status_text(status);
 }
 
-/* Copies what the report needs of the list, which goes. */
-static kiln_status keep_names(tune_work *work, const kernel_variants *list, tune_item *item,
-                              kiln_tune_row **out_rows, kiln_diag *diag)
-{
-    cli_pool *pool = work->context->pool;
-    const size_t count = list->kernel.variant_count;
-    const char **names = pool_array(pool, count, sizeof(*names));
-    kiln_tune_row *rows = pool_array(pool, count, sizeof(*rows));
-    bool whole = names != NULL && rows != NULL;
-    for (size_t i = 0; i < count && whole; i++) {
-        rows[i].struct_size = sizeof(rows[i]);
-        names[i] = pool_text(pool, list->origins[i].name, strlen(list->origins[i].name));
-        whole = names[i] != NULL;
-    }
-    item->names = names;
-    item->rows = rows;
-    item->count = count;
-    *out_rows = rows;
-    return whole ? KILN_OK : diag_no_memory(diag, item->kernel);
-}
-
 static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_variants *list,
-                    kernel_data *data, kiln_device *device)
+                    const kernel_data *data, kiln_device *device)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_tune_row *rows = NULL;
     tune_item *item = &work->items[work->count++];
-    item->kernel = kernel->name;
+    item->kernel = kernel;
     item->device = kiln_device_properties(device);
+    item->count = list->kernel.variant_count;
+    item->rows = pool_array(work->context->pool, item->count, sizeof(*item->rows));
     (void)snprintf(work->label, sizeof(work->label), "%.80s on %s:%u", kernel->name,
                    item->device->backend, item->device->index);
-    item->status = keep_names(work, list, item, &rows, &diag);
-    if (item->status == KILN_OK) {
-        item->status = measure_variants(work, list, device, kernel, data, rows, item, &diag);
+    for (size_t i = 0; i < item->count && item->rows != NULL; i++) {
+        item->rows[i].struct_size = sizeof(item->rows[i]);
     }
+    item->status = item->rows != NULL
+                       ? measure_variants(work, list, device, kernel, data, item, &diag)
+                       : diag_no_memory(&diag, kernel->name);
     work->done++;
     if (item->status == KILN_OK) {
         report_refused(work, item);
@@ -211,7 +194,7 @@ static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_vari
 }
 
 static void tune_everywhere(tune_work *work, const cli_kernel *kernel, const kernel_variants *list,
-                            kernel_data *data)
+                            const kernel_data *data)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     const size_t before = work->count;
@@ -227,7 +210,7 @@ static void tune_everywhere(tune_work *work, const cli_kernel *kernel, const ker
     }
 }
 
-static void tune_kernel(tune_work *work, cli_kernel *kernel)
+static void tune_kernel(tune_work *work, const cli_kernel *kernel)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kernel_data data;
@@ -242,7 +225,7 @@ static void tune_kernel(tune_work *work, cli_kernel *kernel)
     }
     if (status != KILN_OK) {
         work->items[work->count++] = (tune_item){
-            .kernel = kernel->name, .status = status, .reason = keep_line(work, &diag, status)};
+            .kernel = kernel, .status = status, .reason = keep_line(work, &diag, status)};
         fail_with(work, cmd_fail(work->context, &diag));
     } else if (work->options->all_devices) {
         tune_everywhere(work, kernel, list, &data);
@@ -255,42 +238,20 @@ static void tune_kernel(tune_work *work, cli_kernel *kernel)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-static bool is_tuning_wanted(const tune_options *options, const char *name)
-{
-    for (size_t i = 0; i < options->kernels.count; i++) {
-        if (strcmp(options->kernels.items[i], name) == 0) {
-            return true;
-        }
-    }
-    return options->kernels.count == 0;
-}
-
 static kiln_status read_tune_manifest(tune_work *work, const char *path, kiln_diag *diag)
 {
-    size_t with = 0;
     kiln_status status = manifest_read(path, work->context->pool, &work->manifest, diag);
+    if (status == KILN_OK) {
+        status = manifest_keep(&work->manifest, &work->options->kernels, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }
-    for (size_t i = 0; i < work->options->kernels.count; i++) {
-        size_t found = 0;
-        for (size_t j = 0; j < work->manifest.count; j++) {
-            found += strcmp(work->manifest.kernels[j].name, work->options->kernels.items[i]) == 0;
-        }
-        if (found == 0) {
-            return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "has no kernel \"%.80s\"",
-                                 work->options->kernels.items[i]);
-        }
-    }
     for (size_t i = 0; i < work->manifest.count; i++) {
-        const cli_kernel *kernel = &work->manifest.kernels[i];
-        if (is_tuning_wanted(work->options, kernel->name)) {
-            with += kernel_has_variants(kernel);
-            work->without += !kernel_has_variants(kernel);
-        }
+        work->total += work->manifest.kernels[i].variant_count > 0;
     }
-    work->total = with;
-    return with > 0
+    work->without = work->manifest.count - work->total;
+    return work->total > 0
                ? KILN_OK
                : kiln_diag_set(diag, KILN_E_INVALID, "see kiln-manifest(5) for how to list them",
                                path, "its kernels have no variants: there is nothing to tune");
@@ -307,8 +268,8 @@ static exit_code tune_all(tune_work *work)
         return cmd_no_memory(work->context);
     }
     for (size_t i = 0; i < work->manifest.count; i++) {
-        cli_kernel *kernel = &work->manifest.kernels[i];
-        if (is_tuning_wanted(options, kernel->name) && kernel_has_variants(kernel)) {
+        const cli_kernel *kernel = &work->manifest.kernels[i];
+        if (kernel->variant_count > 0) {
             tune_kernel(work, kernel);
         }
     }

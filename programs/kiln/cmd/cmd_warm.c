@@ -75,7 +75,7 @@ typedef struct warm_work {
 static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kiln_diag *diag)
 {
     const cli_target *target = &work->targets.items[item->target];
-    warm_source own;
+    kernel_source own;
     kiln_build_info info = {.struct_size = sizeof(info)};
     kiln_blob *blob = NULL;
     kiln_status status = warm_source_read(item, index, &own, diag);
@@ -85,7 +85,7 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
     }
     if (status == KILN_OK && blob != NULL) {
         item->outcome = info.origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
-        item->language = own.form.language;
+        item->language = own.form->language;
         item->size = kiln_blob_size(blob);
         item->compile_ns = info.compile_ns;
         item->saved_ns = info.origin == KILN_ORIGIN_COMPILED ? 0 : kiln_blob_compile_ns(blob);
@@ -95,7 +95,7 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
         }
     }
     kiln_blob_release(blob);
-    warm_source_deinit(&own);
+    kernel_source_deinit(&own);
     return status;
 }
 

@@ -29,6 +29,14 @@ static char *device_text(cli_pool *pool, const kernel_result *result)
     return pool_format(pool, "%s:%u", result->device->backend, result->device->index);
 }
 
+static const char *form_text(const kernel_result *result)
+{
+    if (result->variant != NULL) {
+        return result->variant;
+    }
+    return result->language != KILN_LANG_NONE ? kiln_language_name(result->language) : "-";
+}
+
 static void add_result_row(out_table *table, cli_pool *pool, const kernel_result *result)
 {
     bool ran = result->status == KILN_OK;
@@ -37,9 +45,7 @@ static void add_result_row(out_table *table, cli_pool *pool, const kernel_result
     const char *cells[] = {
         result->kernel,
         device_text(pool, result),
-        result->variant[0] != '\0'           ? result->variant
-        : result->language != KILN_LANG_NONE ? kiln_language_name(result->language)
-                                             : none,
+        form_text(result),
         built ? kiln_origin_name(result->origin) : none,
         built ? out_ms(pool, result->compile_ns) : none,
         built ? out_ms(pool, result->load_ns) : none,
@@ -106,7 +112,7 @@ static json_t *result_json(const kernel_result *result)
     put_device(&row, result->device);
     out_json_set(&row, "language", out_json_text(kiln_language_name(result->language)));
     out_json_set(&row, "variant",
-                 result->variant[0] != '\0' ? out_json_text(result->variant) : json_null());
+                 result->variant != NULL ? out_json_text(result->variant) : json_null());
     out_json_set(&row, "origin", out_json_text(kiln_origin_name(result->origin)));
     out_json_set(&row, "compiles", out_json_u64(result->compiles));
     out_json_set(&row, "key_ms", out_json_ms(result->key_ns));

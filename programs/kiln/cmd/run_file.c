@@ -1,9 +1,6 @@
 /* One kernel from options. */
 #include "cmd/run_file.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "cli/diag.h"
 #include "cli/host.h"
 #include "kernel/kernel_arg.h"
@@ -15,17 +12,12 @@ kiln_status run_file_check(const run_file_options *options, bool is_manifest, ki
     const struct {
         bool given;
         const char *name;
-    } rows[] = {{options->entry != NULL, "--entry"},
-                {options->language != NULL, "--language"},
-                {options->args.count > 0, "--arg"},
-                {options->global != NULL, "--global"},
-                {options->local != NULL, "--local"},
-                {options->defines.count > 0, "-D"},
-                {options->include_dirs.count > 0, "-I"},
-                {options->compiler_options.count > 0, "--option"},
-                {options->saves.count > 0, "--save"},
-                {options->expects.count > 0, "--expect"},
-                {options->tolerance != NULL, "--tolerance"}};
+    } rows[] = {
+        {options->entry != NULL, "--entry"},     {options->language != NULL, "--language"},
+        {options->args.count > 0, "--arg"},      {options->global != NULL, "--global"},
+        {options->local != NULL, "--local"},     {options->defines.count > 0, "-D"},
+        {options->include_dirs.count > 0, "-I"}, {options->compiler_options.count > 0, "--option"},
+        {options->saves.count > 0, "--save"},    {options->expects.count > 0, "--expect"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && is_manifest; i++) {
         if (rows[i].given) {
             return kiln_diag_set(diag, KILN_E_INVALID,
@@ -69,7 +61,7 @@ static kiln_status attach_files(const opt_list *list, const char *option, cli_ke
         size_t index = 0;
         const char *file = NULL;
         if (!kernel_arg_parse_file(list->items[i], &index, &file)) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "write N=FILE.npy, N counts from 0", option,
+            return kiln_diag_set(diag, KILN_E_INVALID, "write N=FILE, N counts from 0", option,
                                  "\"%.100s\" does not name an argument and a file", list->items[i]);
         }
         if (index >= kernel->arg_count || !kernel_is_written(&kernel->args[index])) {
@@ -82,28 +74,6 @@ static kiln_status attach_files(const opt_list *list, const char *option, cli_ke
             kernel->args[index].expect = file;
         }
     }
-    return KILN_OK;
-}
-
-static kiln_status read_tolerance(const char *text, data_tolerance *tolerance, kiln_diag *diag)
-{
-    char copy[64];
-    data_number absolute = {true, 0, 0.0};
-    data_number relative = {true, 0, 0.0};
-    if (text == NULL) {
-        return KILN_OK;
-    }
-    (void)snprintf(copy, sizeof(copy), "%s", text);
-    char *colon = strchr(copy, ':');
-    if (colon != NULL) {
-        *colon = '\0';
-    }
-    if (!data_parse_number(copy, &absolute) || absolute.real < 0 ||
-        (colon != NULL && (!data_parse_number(colon + 1, &relative) || relative.real < 0))) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "write 1e-5 or 1e-5:1e-4", "--tolerance",
-                             "\"%.60s\" is not a tolerance", text);
-    }
-    *tolerance = (data_tolerance){absolute.real, relative.real};
     return KILN_OK;
 }
 
@@ -128,30 +98,27 @@ static kiln_status read_option_args(const run_file_options *options, cli_pool *p
 kiln_status run_file_describe(const run_file_options *options, const char *path, cli_pool *pool,
                               cli_kernel *kernel, kiln_diag *diag)
 {
-    kernel_form *form = &kernel->forms[0];
+    kernel_form *form = pool_alloc(pool, sizeof(*form));
+    if (form == NULL || !source_file_defines(&options->defines, pool, &form->defines)) {
+        return diag_no_memory(diag, path);
+    }
     kernel->name = options->entry != NULL ? options->entry : host_name_of(path);
+    kernel->forms = form;
     kernel->form_count = 1;
+    kernel->include_dirs = options->include_dirs.items;
+    kernel->include_dir_count = options->include_dirs.count;
     form->path = path;
     form->entry = options->entry;
     form->options = options->compiler_options.items;
     form->option_count = options->compiler_options.count;
-    kernel->include_dirs = options->include_dirs.items;
-    kernel->include_dir_count = options->include_dirs.count;
-    kernel->define_count = options->defines.count;
+    form->define_count = options->defines.count;
     kiln_status status = source_file_language(options->language, path, &form->language, diag);
     if (status == KILN_OK && !host_exists(path)) {
         /* Before any device is looked for: this is what the user wants to hear first. */
         status = kiln_diag_set(diag, KILN_E_INVALID, "check the name", path, "no such file");
     }
-    if (status == KILN_OK && !source_file_defines(&options->defines, pool, &kernel->defines)) {
-        status = diag_no_memory(diag, "-D");
-    }
     if (status == KILN_OK) {
         status = read_option_shape(options, &form->shape, diag);
     }
-    if (status == KILN_OK) {
-        status = read_option_args(options, pool, kernel, diag);
-    }
-    return status == KILN_OK ? read_tolerance(options->tolerance, &kernel->tolerance, diag)
-                             : status;
+    return status == KILN_OK ? read_option_args(options, pool, kernel, diag) : status;
 }

@@ -16,7 +16,6 @@ typedef struct run_file_options {
     opt_list compiler_options;
     opt_list saves;
     opt_list expects;
-    const char *tolerance;
 } run_file_options;
 
 /* Rows for a table whose struct holds a run_file_options named `file`. */
@@ -36,12 +35,10 @@ typedef struct run_file_options {
      "file: pass OPTION to the compiler"},                                                         \
     {"language", 'x', OPT_TEXT, offsetof(type, file.language), "NAME",                             \
      "file: c, opencl-c, ... (default: by its name)"},                                             \
-    {"save", 0, OPT_LIST, offsetof(type, file.saves), "N=FILE.npy",                                \
-     "file: write argument N (from 0) to FILE"},                                                   \
-    {"expect", 0, OPT_LIST, offsetof(type, file.expects), "N=FILE.npy",                            \
-     "file: argument N must come out as in FILE"},                                                 \
-    {"tolerance", 0, OPT_TEXT, offsetof(type, file.tolerance), "ABS[:REL]",                        \
-     "file: how far from --expect is good (default 0)"}
+    {"save", 0, OPT_LIST, offsetof(type, file.saves), "N=FILE",                                    \
+     "file: write argument N (from 0) to FILE, the bytes as they are"},                            \
+    {"expect", 0, OPT_LIST, offsetof(type, file.expects), "N=FILE",                                \
+     "file: argument N must come out as in FILE"}
 // clang-format on
 
 /* Refuses options that do not go with what is to be run. */

@@ -3,18 +3,22 @@
 
 #include <string.h>
 
-#include "cli/host.h"
-#include "kernel/kernel_build.h"
+#include "kernel/kernel_source.h"
 
 /* Watches one source file; whether it compiles was reported when it was run. */
 static kiln_status add_file(run_watches *watches, cli_kernel *kernel, kiln_device *device,
-                            kiln_source *source, const char *path, kiln_diag *diag)
+                            const kernel_form *form, kiln_diag *diag)
 {
+    kernel_source given;
     kiln_watch *watch = NULL;
-    char name[1024];
     bool changed = false;
-    source->name = host_spell(path, name, sizeof(name));
-    kiln_status status = kiln_watch_create(device, source, NULL, &watch, diag);
+    if (form->language == KILN_LANG_BUILTIN) {
+        return KILN_E_UNSUPPORTED;
+    }
+    kiln_status status = kernel_source_init(kernel, form, &given, diag);
+    if (status == KILN_OK) {
+        status = kiln_watch_create(device, &given.source, NULL, &watch, diag);
+    }
     if (status == KILN_OK) {
         kiln_diag known = KILN_DIAG_INIT;
         if (kiln_watch_poll(watch, &changed, &known) != KILN_OK) {
@@ -25,36 +29,25 @@ static kiln_status add_file(run_watches *watches, cli_kernel *kernel, kiln_devic
     return status;
 }
 
-/* Whether a variant has a file that neither its form nor a variant before it has. */
-static bool has_own_file(const kernel_form *form, size_t index)
+/* Whether a form in `form`'s language and before it has the same file. */
+static bool is_watched(const cli_kernel *kernel, const kernel_form *form)
 {
-    const char *path = form->variants[index].path;
-    for (size_t i = 0; i < index; i++) {
-        if (strcmp(form->variants[i].path, path) == 0) {
-            return false;
+    for (const kernel_form *one = kernel->forms; one < form; one++) {
+        if (one->language == form->language && strcmp(one->path, form->path) == 0) {
+            return true;
         }
     }
-    return strcmp(form->path, path) != 0;
+    return false;
 }
 
 static kiln_status watch_form(run_watches *watches, cli_kernel *kernel, kiln_device *device,
                               const kernel_form *form, kiln_diag *diag)
 {
-    kiln_source source;
-    const struct kiln_cpu_kernel *builtin = NULL;
-    if (form->path == NULL || !kernel_source_init(kernel, form, &source, &builtin)) {
-        return KILN_E_UNSUPPORTED;
-    }
-    kiln_status status = add_file(watches, kernel, device, &source, form->path, diag);
-    for (size_t i = 0; i < form->variant_count && status == KILN_OK; i++) {
-        const kernel_variant *variant = &form->variants[i];
-        if (has_own_file(form, i)) {
-            source.defines = variant->defines;
-            source.define_count = variant->define_count;
-            source.options = variant->options;
-            source.option_count = variant->option_count;
-            source.entries = &variant->entry;
-            status = add_file(watches, kernel, device, &source, variant->path, diag);
+    kiln_status status = add_file(watches, kernel, device, form, diag);
+    for (size_t i = 0; i < kernel->variant_count && status == KILN_OK; i++) {
+        const kernel_form *variant = &kernel->forms[kernel->form_count + i];
+        if (variant->language == form->language && !is_watched(kernel, variant)) {
+            status = add_file(watches, kernel, device, variant, diag);
         }
     }
     return status;

@@ -2,16 +2,13 @@
 #include "cmd/transfer_command.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/out.h"
-#include "kernel/kernel_build.h"
+#include "kernel/kernel_source.h"
 #include "manifest/manifest.h"
-
-static const size_t max_source = (size_t)64 << 20;
 
 exit_code transfer_open(const cmd_context *context, const transfer_options *options,
                         cli_transfer *out_transfer)
@@ -135,22 +132,13 @@ kiln_status transfer_each_kernel(cli_transfer *t, const opt_list *manifests,
 static kiln_status plan_form(const transfer_kernel *one, const kernel_form *form,
                              kiln_explanation_fn *visit, void *user, kiln_diag *diag)
 {
-    const struct kiln_cpu_kernel *builtin = NULL;
-    kiln_source source;
-    char *text = NULL;
-    char name[1024];
-    if (form->path == NULL || !kernel_source_init(one->kernel, form, &source, &builtin)) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, one->kernel->name,
-                             "it is built into the program: there is nothing to transfer");
-    }
-    kiln_status status = host_read_file(form->path, max_source, &text, &source.length, diag);
-    source.text = text;
-    source.name = host_spell(form->path, name, sizeof(name));
+    kernel_source given;
+    kiln_status status = kernel_source_read_file(one->kernel, form, "transfer", &given, diag);
     if (status == KILN_OK) {
-        status =
-            kiln_compile_plan(one->target->runtime, one->target->name, &source, visit, user, diag);
+        status = kiln_compile_plan(one->target->runtime, one->target->name, &given.source, visit,
+                                   user, diag);
     }
-    free(text);
+    kernel_source_deinit(&given);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/out.h"
+#include "kernel/kernel_variants.h"
 
 static char *tuned_device_text(cli_pool *pool, const tune_item *item)
 {
@@ -26,6 +27,11 @@ static char *gain_text(cli_pool *pool, const kiln_tuning *tuning)
                : pool_text(pool, "-", 1);
 }
 
+static const char *variant_text(const tune_item *item, size_t place)
+{
+    return kernel_variants_form(item->kernel, place)->name;
+}
+
 static const char *outcome_text(const tune_item *item)
 {
     if (item->reason != NULL) {
@@ -41,9 +47,9 @@ static void add_tuning_row(out_table *table, cli_pool *pool, const tune_item *it
     bool good = item->reason == NULL;
     const kiln_tuning *tuning = &item->tuning;
     const char *cells[] = {
-        item->kernel,
+        item->kernel->name,
         tuned_device_text(pool, item),
-        good ? item->names[tuning->variant] : none,
+        good ? variant_text(item, tuning->variant) : none,
         good ? out_ms(pool, tuning->ns) : none,
         good ? out_ms(pool, tuning->baseline_ns) : none,
         good ? gain_text(pool, tuning) : none,
@@ -60,9 +66,9 @@ static void add_variant(out_table *table, cli_pool *pool, const tune_item *item,
     const kiln_tune_row *row = &item->rows[index];
     bool timed = row->median_ns > 0;
     const char *cells[] = {
-        item->kernel,
+        item->kernel->name,
         tuned_device_text(pool, item),
-        item->names[index],
+        variant_text(item, index),
         timed ? out_ms(pool, row->median_ns) : none,
         timed ? out_ms(pool, row->low_ns) : none,
         timed ? out_ms(pool, row->high_ns) : none,
@@ -103,7 +109,7 @@ static void print_rest(const tune_result *result)
     for (size_t i = 0; i < result->count; i++) {
         const tune_item *item = &result->items[i];
         if (item->skipped) {
-            out_print(stdout, "skipped %s on %s:%u: %s\n", item->kernel,
+            out_print(stdout, "skipped %s on %s:%u: %s\n", item->kernel->name,
                       item->device != NULL ? item->device->backend : "-",
                       item->device != NULL ? item->device->index : 0, item->reason);
         }
@@ -144,7 +150,7 @@ static json_t *row_json(const tune_item *item, size_t index)
 {
     const kiln_tune_row *row = &item->rows[index];
     json_t *out = json_object();
-    out_json_set(&out, "variant", out_json_text(item->names[index]));
+    out_json_set(&out, "variant", out_json_text(variant_text(item, index)));
     out_json_set(&out, "outcome", out_json_text(kiln_tune_outcome_name(row->outcome)));
     out_json_set(&out, "samples", out_json_u64(row->samples));
     out_json_set(&out, "median_ms", out_json_ms(row->median_ns));
@@ -167,13 +173,14 @@ static json_t *item_json(const tune_item *item)
             out_json_append(&rows, row_json(item, i));
         }
     }
-    out_json_set(&out, "kernel", out_json_text(item->kernel));
+    out_json_set(&out, "kernel", out_json_text(item->kernel->name));
     out_json_set(&out, "backend", device != NULL ? out_json_text(device->backend) : json_null());
     out_json_set(&out, "device_index", device != NULL ? out_json_u64(device->index) : json_null());
     out_json_set(&out, "device", device != NULL ? out_json_text(device->name) : json_null());
-    out_json_set(&out, "variant", good ? out_json_text(item->names[tuning->variant]) : json_null());
+    out_json_set(&out, "variant",
+                 good ? out_json_text(variant_text(item, tuning->variant)) : json_null());
     out_json_set(&out, "baseline",
-                 good ? out_json_text(item->names[tuning->baseline]) : json_null());
+                 good ? out_json_text(variant_text(item, tuning->baseline)) : json_null());
     out_json_set(&out, "from", out_json_text(outcome_text(item)));
     out_json_set(&out, "ms", out_json_ms(tuning->ns));
     out_json_set(&out, "baseline_ms", out_json_ms(tuning->baseline_ns));

@@ -6,18 +6,17 @@
 #include <kiln/kiln.h>
 #include <kiln/unstable/tune.h>
 
-#include "cli/pool.h"
+#include "kernel/kernel.h"
 
 typedef struct tune_item {
-    const char *kernel;
+    const cli_kernel *kernel;
     const kiln_device_info *device; /* NULL if it did not get as far as a device */
     kiln_status status;
     const char *reason; /* why there is nothing to report; NULL if there is */
     bool skipped;       /* no source for this device: no failure */
     kiln_tuning tuning;
-    size_t count; /* variants */
-    const char *const *names;
-    const kiln_tune_row *rows;
+    kiln_tune_row *rows; /* of each place of kernel_variants_form */
+    size_t count;
 } tune_item;
 
 typedef struct tune_result {

@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct type_row {
+static const struct {
     const char *name;
-    const char *numpy;
     size_t size;
-} type_row;
-
-static const type_row types[] = {
-#define DATA_ROW(type, name, size, numpy) {(name), (numpy), (size)},
+} types[] = {
+#define DATA_ROW(type, name, size) {(name), (size)},
     DATA_TYPE_MAP(DATA_ROW)
 #undef DATA_ROW
 };
@@ -21,11 +18,6 @@ static const type_row types[] = {
 const char *data_type_name(data_type type)
 {
     return types[type].name;
-}
-
-const char *data_type_numpy(data_type type)
-{
-    return types[type].numpy;
 }
 
 size_t data_type_size(data_type type)
@@ -38,15 +30,28 @@ bool data_type_is_float(data_type type)
     return type <= DATA_F64;
 }
 
-bool data_type_parse(const char *text, size_t length, data_type *out_type)
+bool data_type_parse(const char *text, data_type *out_type)
 {
     for (unsigned i = 0; i < DATA_TYPE_COUNT; i++) {
-        if (strlen(types[i].name) == length && memcmp(types[i].name, text, length) == 0) {
+        if (strcmp(types[i].name, text) == 0) {
             *out_type = (data_type)i;
             return true;
         }
     }
     return false;
+}
+
+bool data_count(const uint64_t *shape, size_t rank, data_type type, size_t *out_count)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < rank; i++) {
+        if (shape[i] > PTRDIFF_MAX / types[type].size / count) {
+            return false;
+        }
+        count *= (size_t)shape[i];
+    }
+    *out_count = count;
+    return true;
 }
 
 uint16_t data_f16_from(double value)
@@ -85,12 +90,12 @@ double data_f16_to(uint16_t bits)
 
 data_number data_of_integer(int64_t value)
 {
-    return (data_number){true, value, (double)value};
+    return (data_number){false, value, (double)value};
 }
 
 data_number data_of_real(double value)
 {
-    return (data_number){false, 0, value};
+    return (data_number){true, 0, value};
 }
 
 bool data_parse_number(const char *text, data_number *out_number)
@@ -155,33 +160,19 @@ double data_get(data_type type, const void *data, size_t index)
     }
 }
 
-/* The range of the integer types; u64 ends where JSON's and our numbers do. */
+/* u64 ends where JSON's and our numbers do. */
 static bool integer_fits(data_type type, int64_t value)
 {
-    switch (type) {
-    case DATA_I8:
-        return value >= INT8_MIN && value <= INT8_MAX;
-    case DATA_I16:
-        return value >= INT16_MIN && value <= INT16_MAX;
-    case DATA_I32:
-        return value >= INT32_MIN && value <= INT32_MAX;
-    case DATA_U8:
-        return value >= 0 && value <= UINT8_MAX;
-    case DATA_U16:
-        return value >= 0 && value <= UINT16_MAX;
-    case DATA_U32:
-        return value >= 0 && value <= UINT32_MAX;
-    case DATA_U64:
-        return value >= 0;
-    default:
-        return true;
-    }
+    const bool is_signed = type < DATA_U8;
+    const size_t bits = 8 * types[type].size - is_signed;
+    const int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    return value <= most && value >= (is_signed ? -most - 1 : 0);
 }
 
 bool data_fits(data_type type, data_number number)
 {
     if (!data_type_is_float(type)) {
-        return number.is_integer && integer_fits(type, number.integer);
+        return !number.is_real && integer_fits(type, number.integer);
     }
     double largest = type == DATA_F16 ? 65519.0 : 3.4028235677973362e38;
     return type == DATA_F64 || fabs(number.real) <= largest;
@@ -223,33 +214,16 @@ static uint64_t next_random(uint64_t *state)
     return mixed ^ mixed >> 31;
 }
 
-static data_number initial_element(const data_init *init, data_type type, size_t index,
-                                   uint64_t *state)
+static data_number random_element(const data_init *init, data_type type, uint64_t *state)
 {
-    bool whole = !data_type_is_float(type);
-    switch (init->kind) {
-    case DATA_FILL:
-        return init->a;
-    case DATA_RANGE:
-        if (whole && init->a.is_integer && init->b.is_integer) {
-            /* Unsigned, where passing the end is defined; data_put then refuses what wrapped. */
-            return data_of_integer(
-                (int64_t)((uint64_t)init->a.integer + (uint64_t)init->b.integer * (uint64_t)index));
-        }
-        return data_of_real(init->a.real + init->b.real * (double)index);
-    case DATA_RANDOM: {
-        double unit = (double)(next_random(state) >> 11) * 0x1p-53;
-        if (whole && init->a.is_integer && init->b.is_integer) {
-            uint64_t span = (uint64_t)init->b.integer - (uint64_t)init->a.integer;
-            uint64_t step = (uint64_t)(unit * ((double)span + 1.0));
-            step = step > span ? span : step;
-            return data_of_integer((int64_t)((uint64_t)init->a.integer + step));
-        }
-        return data_of_real(init->a.real + unit * (init->b.real - init->a.real));
+    double unit = (double)(next_random(state) >> 11) * 0x1p-53;
+    if (!data_type_is_float(type) && !init->a.is_real && !init->b.is_real) {
+        uint64_t span = (uint64_t)init->b.integer - (uint64_t)init->a.integer;
+        uint64_t step = (uint64_t)(unit * ((double)span + 1.0));
+        step = step > span ? span : step;
+        return data_of_integer((int64_t)((uint64_t)init->a.integer + step));
     }
-    default:
-        return data_of_integer(0);
-    }
+    return data_of_real(init->a.real + unit * (init->b.real - init->a.real));
 }
 
 /* Writes the first element to all the others. */
@@ -263,16 +237,16 @@ static void repeat_first(data_type type, size_t count, void *data)
     }
 }
 
-kiln_status data_generate(const data_init *init, data_type type, size_t count, void *data,
-                          kiln_diag *diag)
+kiln_status data_generate(const data_init *init, const char *name, data_type type, size_t count,
+                          void *data, kiln_diag *diag)
 {
-    const bool alike = init->kind != DATA_RANGE && init->kind != DATA_RANDOM;
+    const bool alike = init->kind != DATA_RANDOM;
     const size_t different = alike && count > 0 ? 1 : count;
     uint64_t state = init->seed;
     for (size_t i = 0; i < different; i++) {
-        data_number number = initial_element(init, type, i, &state);
+        const data_number number = alike ? init->a : random_element(init, type, &state);
         if (!data_put(type, data, i, number)) {
-            return kiln_diag_set(diag, KILN_E_INVALID, NULL, "initial values",
+            return kiln_diag_set(diag, KILN_E_INVALID, NULL, name,
                                  "%s cannot hold %.17g, element %zu", types[type].name, number.real,
                                  i);
         }

@@ -8,32 +8,35 @@
 
 #include <kiln/status.h>
 
-/* X(enumerator, name, size, NumPy's letter and size). */
+/* X(enumerator, name, size). */
 #define DATA_TYPE_MAP(X)                                                                           \
-    X(DATA_F16, "f16", 2, "f2")                                                                    \
-    X(DATA_F32, "f32", 4, "f4")                                                                    \
-    X(DATA_F64, "f64", 8, "f8")                                                                    \
-    X(DATA_I8, "i8", 1, "i1")                                                                      \
-    X(DATA_I16, "i16", 2, "i2")                                                                    \
-    X(DATA_I32, "i32", 4, "i4")                                                                    \
-    X(DATA_I64, "i64", 8, "i8")                                                                    \
-    X(DATA_U8, "u8", 1, "u1")                                                                      \
-    X(DATA_U16, "u16", 2, "u2")                                                                    \
-    X(DATA_U32, "u32", 4, "u4")                                                                    \
-    X(DATA_U64, "u64", 8, "u8")
+    X(DATA_F16, "f16", 2)                                                                          \
+    X(DATA_F32, "f32", 4)                                                                          \
+    X(DATA_F64, "f64", 8)                                                                          \
+    X(DATA_I8, "i8", 1)                                                                            \
+    X(DATA_I16, "i16", 2)                                                                          \
+    X(DATA_I32, "i32", 4)                                                                          \
+    X(DATA_I64, "i64", 8)                                                                          \
+    X(DATA_U8, "u8", 1)                                                                            \
+    X(DATA_U16, "u16", 2)                                                                          \
+    X(DATA_U32, "u32", 4)                                                                          \
+    X(DATA_U64, "u64", 8)
 
 typedef enum data_type {
-#define DATA_ENUM(type, name, size, numpy) type,
+#define DATA_ENUM(type, name, size) type,
     DATA_TYPE_MAP(DATA_ENUM)
 #undef DATA_ENUM
         DATA_TYPE_COUNT
 } data_type;
 
 const char *data_type_name(data_type type);
-const char *data_type_numpy(data_type type);
 size_t data_type_size(data_type type);
 bool data_type_is_float(data_type type);
-bool data_type_parse(const char *text, size_t length, data_type *out_type);
+bool data_type_parse(const char *text, data_type *out_type);
+
+enum { DATA_MAX_RANK = 8 };
+/* Elements of a shape without zeros. False if they are more than PTRDIFF_MAX bytes. */
+bool data_count(const uint64_t *shape, size_t rank, data_type type, size_t *out_count);
 
 /* Half precision, rounded to nearest even. */
 uint16_t data_f16_from(double value);
@@ -41,7 +44,7 @@ double data_f16_to(uint16_t bits);
 
 /* A number as written: whole numbers keep their 64 bits. */
 typedef struct data_number {
-    bool is_integer;
+    bool is_real; /* it has a fraction, or is written as if it had */
     int64_t integer;
     double real; /* the same number, perhaps rounded */
 } data_number;
@@ -58,11 +61,9 @@ bool data_put(data_type type, void *data, size_t index, data_number number);
 bool data_fits(data_type type, data_number number);
 
 typedef enum data_init_kind {
-    DATA_ZERO = 0,
-    DATA_FILL,   /* a */
-    DATA_RANGE,  /* a, a + b, a + 2 b, ... */
+    DATA_FILL,   /* a; where nothing is said, zeros */
     DATA_RANDOM, /* uniform: [a, b) for floats, a to b both included for integers */
-    DATA_FILE,   /* a .npy file */
+    DATA_FILE,   /* the elements as they are in memory */
 } data_init_kind;
 
 typedef struct data_init {
@@ -74,8 +75,8 @@ typedef struct data_init {
 
 /* Fills `count` elements; not for DATA_FILE. The same init gives the same numbers everywhere: the
  * generator is splitmix64. KILN_E_INVALID: the type cannot hold what is asked for. */
-kiln_status data_generate(const data_init *init, data_type type, size_t count, void *data,
-                          kiln_diag *diag);
+kiln_status data_generate(const data_init *init, const char *name, data_type type, size_t count,
+                          void *data, kiln_diag *diag);
 
 typedef struct data_tolerance {
     double absolute, relative;

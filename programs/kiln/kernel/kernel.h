@@ -7,7 +7,6 @@
 
 #include "cli/pool.h"
 #include "kernel/data.h"
-#include "kernel/npy.h"
 
 typedef enum kernel_access {
     KERNEL_VALUE, /* a number */
@@ -15,6 +14,7 @@ typedef enum kernel_access {
     KERNEL_OUT,   /* written: begins as zeros */
     KERNEL_INOUT,
     KERNEL_LOCAL, /* work-group memory of `count` elements */
+    KERNEL_ACCESS_COUNT
 } kernel_access;
 
 typedef struct kernel_arg {
@@ -22,15 +22,14 @@ typedef struct kernel_arg {
     kernel_access access;
     data_type type;
     size_t rank;
-    uint64_t shape[NPY_MAX_RANK];
-    size_t count; /* elements; known after kernel_data_load where the type comes from a file */
-    bool shape_from_file;
+    uint64_t shape[DATA_MAX_RANK];
+    size_t count;      /* elements */
     data_number value; /* KERNEL_VALUE */
     data_init init;    /* KERNEL_IN, KERNEL_INOUT */
     bool has_tolerance;
     data_tolerance tolerance;
-    const char *expect; /* .npy file that the result must equal; NULL for none */
-    const char *save;   /* .npy file to write the result to; NULL for none */
+    const char *expect; /* file that the result must equal; NULL for none */
+    const char *save;   /* file to write the result to; NULL for none */
 } kernel_arg;
 
 typedef struct kernel_shape {
@@ -39,39 +38,27 @@ typedef struct kernel_shape {
     uint64_t local[3]; /* zeros: the backend chooses */
 } kernel_shape;
 
-/* Another way to run the kernel in one language, which kiln tune measures. What a manifest does not
- * say of it is as its form has it; everything is filled in. */
-typedef struct kernel_variant {
-    const char *name;
-    const char *path; /* NULL for KILN_LANG_BUILTIN */
-    const char *entry;
-    kernel_shape shape;
-    const char *const *options;
-    size_t option_count;
-    const kiln_define *defines; /* the kernel's, and its own */
-    size_t define_count;
-} kernel_variant;
-
-/* The kernel in one language: its form there. */
+/* The kernel in one language, or another way to run it there, which kiln tune measures: a variant.
+ * Everything is filled in. */
 typedef struct kernel_form {
+    const char *name; /* "opencl-c", of a variant "opencl-c/tile8" */
     kiln_language language;
     const char *path; /* NULL for KILN_LANG_BUILTIN */
     const char *entry;
     kernel_shape shape;
     const char *const *options;
     size_t option_count;
-    const kernel_variant *variants;
-    size_t variant_count;
+    const kiln_define *defines;
+    size_t define_count;
 } kernel_form;
 
-enum { KERNEL_MAX_FORMS = 8, KERNEL_MAX_ARGS = 64, KERNEL_MAX_SIZES = 8 };
+enum { KERNEL_MAX_ARGS = 64, KERNEL_MAX_SIZES = 8 };
 
 typedef struct cli_kernel {
     const char *name;
-    kernel_form forms[KERNEL_MAX_FORMS]; /* in the order in which they are tried */
-    size_t form_count;
-    const kiln_define *defines;
-    size_t define_count;
+    kernel_form *forms;   /* in the order in which they are tried, and after them the variants */
+    size_t form_count;    /* without the variants; each has a language of its own */
+    size_t variant_count; /* with form_count at most KILN_VARIANTS_MAX */
     const char *const *include_dirs;
     size_t include_dir_count;
     kernel_arg args[KERNEL_MAX_ARGS];
@@ -80,10 +67,14 @@ typedef struct cli_kernel {
     const char *reference;      /* kernel in double: a built-in one's name, or the file's entry */
     const char *reference_path; /* NULL: built in */
     kernel_shape reference_shape;
-    const char
-        *sizes[KERNEL_MAX_SIZES]; /* of the problem, expressions; none: the launch's global */
+    uint64_t sizes[KERNEL_MAX_SIZES]; /* of the problem; none: the launch's global */
     size_t size_count;
-    const char *flops, *bytes; /* of a launch, expressions; NULL: not said */
+    double flops; /* of a launch; 0: not said */
 } cli_kernel;
+
+/* "value", "in", "out", "inout", "local". KERNEL_ACCESS_COUNT: it is none of them. */
+kernel_access kernel_access_parse(const char *text);
+bool kernel_is_buffer(const kernel_arg *arg);
+bool kernel_is_written(const kernel_arg *arg);
 
 #endif

@@ -68,91 +68,54 @@ static size_t split_fields(char *text, char **fields, size_t max)
     return max + 1; /* too many */
 }
 
-static bool ends_in_npy(const char *text)
-{
-    size_t length = strlen(text);
-    return length > 4 && strcmp(text + length - 4, ".npy") == 0;
-}
-
-/* The numbers of range:START:STEP and random:FROM:TO[:SEED]. NULL, or what is wrong. */
-static const char *parse_two(char *const *fields, size_t count, data_init *init)
-{
-    if (!data_parse_number(fields[1], &init->a) || !data_parse_number(fields[2], &init->b) ||
-        (count == 4 && !opt_parse_count(fields[3], &init->seed))) {
-        return "these are not numbers";
-    }
-    bool backwards = init->kind == DATA_RANDOM && init->a.real > init->b.real;
-    return backwards ? "random ends before it begins" : NULL;
-}
-
 /* NULL, or what is wrong. */
 static const char *parse_init(char *text, data_init *init)
 {
     char *fields[4] = {NULL};
-    if (ends_in_npy(text)) {
+    if (strncmp(text, "file:", 5) == 0 && text[5] != '\0') {
         init->kind = DATA_FILE;
-        init->file = text;
+        init->file = text + 5;
         return NULL;
     }
     size_t count = split_fields(text, fields, 4);
     if (strcmp(fields[0], "fill") == 0 && count == 2) {
-        init->kind = DATA_FILL;
         return data_parse_number(fields[1], &init->a) ? NULL : "fill needs a number";
     }
-    if (strcmp(fields[0], "range") == 0 && count == 3) {
-        init->kind = DATA_RANGE;
-        return parse_two(fields, count, init);
+    if (strcmp(fields[0], "random") != 0 || (count != 3 && count != 4)) {
+        return "initial values are fill:VALUE, random:FROM:TO[:SEED] or file:PATH";
     }
-    if (strcmp(fields[0], "random") == 0 && (count == 3 || count == 4)) {
-        init->kind = DATA_RANDOM;
-        return parse_two(fields, count, init);
+    init->kind = DATA_RANDOM;
+    if (!data_parse_number(fields[1], &init->a) || !data_parse_number(fields[2], &init->b) ||
+        (count == 4 && !opt_parse_count(fields[3], &init->seed))) {
+        return "these are not numbers";
     }
-    return "initial values are fill:VALUE, random:FROM:TO[:SEED], range:START:STEP or FILE.npy";
+    return init->a.real > init->b.real ? "random ends before it begins" : NULL;
 }
 
-static const char *parse_number(const char *text, kernel_arg *arg)
+/* What comes after the kind: the fields between colons, and the part after '='. NULL, or what is
+ * wrong. */
+static const char *parse_rest(char **fields, size_t count, char *rest, kernel_arg *arg)
 {
-    arg->count = 1;
-    if (text == NULL || !data_parse_number(text, &arg->value)) {
-        return "write value:TYPE=NUMBER";
+    if (count < 2 || !data_type_parse(fields[1], &arg->type)) {
+        return "the type must be f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 or u64";
     }
-    return data_fits(arg->type, arg->value) ? NULL : "the number does not fit in the type";
-}
-
-static bool reads_initial(const kernel_arg *arg)
-{
-    return arg->access == KERNEL_IN || arg->access == KERNEL_INOUT;
-}
-
-/* TYPE:SHAPE[=INIT] */
-static const char *parse_buffer(char **fields, size_t count, char *rest, kernel_arg *arg)
-{
-    size_t most = arg->access == KERNEL_LOCAL ? 1 : NPY_MAX_RANK;
+    if (arg->access == KERNEL_VALUE) {
+        arg->count = 1;
+        if (count != 2 || rest == NULL || !data_parse_number(rest, &arg->value)) {
+            return "write value:TYPE=NUMBER";
+        }
+        return data_fits(arg->type, arg->value) ? NULL : "the number does not fit in the type";
+    }
+    const size_t most = arg->access == KERNEL_LOCAL ? 1 : DATA_MAX_RANK;
     if (count != 3 || !kernel_shape_parse(fields[2], most, arg->shape, &arg->rank) ||
-        !npy_count(arg->shape, arg->rank, data_type_size(arg->type), &arg->count)) {
+        !data_count(arg->shape, arg->rank, arg->type, &arg->count)) {
         return "write KIND:TYPE:SHAPE, the shape as 1024 or 32x32";
     }
     if (rest == NULL) {
         return NULL;
     }
-    return reads_initial(arg) ? parse_init(rest, &arg->init) : "takes no initial values";
-}
-
-/* What comes after the kind: the fields between colons, and the part after '='. */
-static const char *parse_rest(char **fields, size_t count, char *rest, kernel_arg *arg)
-{
-    if (count == 1 && reads_initial(arg) && rest != NULL && ends_in_npy(rest)) {
-        arg->shape_from_file = true;
-        arg->type = DATA_TYPE_COUNT; /* any: the file says */
-        return parse_init(rest, &arg->init);
-    }
-    if (count < 2 || !data_type_parse(fields[1], strlen(fields[1]), &arg->type)) {
-        return "the type must be f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 or u64";
-    }
-    if (arg->access == KERNEL_VALUE) {
-        return count == 2 ? parse_number(rest, arg) : "write value:TYPE=NUMBER";
-    }
-    return parse_buffer(fields, count, rest, arg);
+    return arg->access == KERNEL_IN || arg->access == KERNEL_INOUT ? parse_init(rest, &arg->init)
+                                                                   : "takes no initial values";
 }
 
 /* What was probably meant by a type's name in C. NULL if it is unknown. */
@@ -177,7 +140,7 @@ static void suggest_form(char *const *fields, size_t count, const char *rest, ch
 {
     data_type type;
     const char *meant = count > 1 && count <= 3 ? suggest_type(fields[1]) : NULL;
-    if (count == 1 && data_type_parse(fields[0], strlen(fields[0]), &type)) {
+    if (count == 1 && data_type_parse(fields[0], &type)) {
         (void)snprintf(text, size, "did you mean value:%s=%.40s?", fields[0],
                        rest != NULL ? rest : "NUMBER");
     } else if (meant != NULL) {
@@ -192,7 +155,6 @@ static void suggest_form(char *const *fields, size_t count, const char *rest, ch
 kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, kernel_arg *out_arg,
                              kiln_diag *diag)
 {
-    static const char *const kinds[] = {"value", "in", "out", "inout", "local"};
     char *fields[3] = {NULL};
     char *copy = pool_text(pool, text, strlen(text));
     *out_arg = (kernel_arg){.init = {.seed = index + 1}};
@@ -205,13 +167,10 @@ kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, ker
         *rest++ = '\0';
     }
     size_t count = split_fields(copy, fields, 3);
-    unsigned kind = 0;
-    while (kind < 5 && strcmp(kinds[kind], fields[0]) != 0) {
-        kind++;
-    }
-    out_arg->access = (kernel_access)kind;
-    const char *wrong = kind == 5 ? "it begins with value, in, out, inout or local"
-                                  : parse_rest(fields, count, rest, out_arg);
+    out_arg->access = kernel_access_parse(fields[0]);
+    const char *wrong = out_arg->access == KERNEL_ACCESS_COUNT
+                            ? "it begins with value, in, out, inout or local"
+                            : parse_rest(fields, count, rest, out_arg);
     if (wrong != NULL) {
         char what[160];
         char fix[160];

@@ -1,13 +1,12 @@
 /* Kernel arguments on the command line:
  *
  *     value:TYPE=NUMBER        value:f32=2.5
- *     in:TYPE:SHAPE[=INIT]     in:f32:1024x64=random:-1:1:7    in:i32:16=range:0:1
- *     in=FILE.npy              type and shape from the file
+ *     in:TYPE:SHAPE[=INIT]     in:f32:1024x64=random:-1:1:7
  *     inout...                 as in
  *     out:TYPE:SHAPE           begins as zeros
  *     local:TYPE:COUNT         work-group memory
  *
- * INIT: fill:VALUE, random:FROM:TO[:SEED], range:START:STEP, or FILE.npy; zeros without it. */
+ * INIT: fill:VALUE, random:FROM:TO[:SEED] or file:PATH; zeros without it. */
 #ifndef KILN_PROGRAM_KERNEL_ARG_H
 #define KILN_PROGRAM_KERNEL_ARG_H
 

@@ -5,19 +5,12 @@
 #include <kiln/kiln.h>
 
 #include "kernel/kernel.h"
-#include "kernel/kernel_variants.h"
 
 typedef struct kernel_built {
     kiln_program *program;
-    const kernel_form *form;   /* the one that was built; NULL if none was tried */
-    const kernel_shape *shape; /* the form's, or its variant's */
-    char variant[128];         /* name of the variant that was picked; "" where there are none */
-    const char *entry;         /* the form's, or the program's only one */
+    const kernel_form *form; /* the one that was built; NULL if none was tried */
+    const char *entry;       /* the form's, or the program's only one */
 } kernel_built;
-
-/* A source for one form; the text must be set by the caller. False: no such built-in kernel. */
-bool kernel_source_init(const cli_kernel *kernel, const kernel_form *form, kiln_source *out_source,
-                        const struct kiln_cpu_kernel **out_builtin);
 
 /* The device that suits the kernel's languages best. */
 kiln_status kernel_select_device(kiln_runtime *runtime, const cli_kernel *kernel,

@@ -1,4 +1,4 @@
-/* Host memory of arguments. Knows nothing of devices. */
+/* Host memory of arguments. */
 #include "kernel/kernel_data.h"
 
 #include <math.h>
@@ -6,9 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/host.h"
+
+/* Largest file that is read whole; a kernel's argument has to fit in memory anyway. */
+static const size_t max_file = (size_t)1 << 36;
+
+kernel_access kernel_access_parse(const char *text)
+{
+    static const char *const names[KERNEL_ACCESS_COUNT] = {"value", "in", "out", "inout", "local"};
+    unsigned i = 0;
+    while (i < KERNEL_ACCESS_COUNT && strcmp(names[i], text) != 0) {
+        i++;
+    }
+    return (kernel_access)i;
+}
+
 bool kernel_is_buffer(const kernel_arg *arg)
 {
-    return arg->access == KERNEL_IN || arg->access == KERNEL_OUT || arg->access == KERNEL_INOUT;
+    return arg->access == KERNEL_IN || kernel_is_written(arg);
 }
 
 bool kernel_is_written(const kernel_arg *arg)
@@ -16,138 +31,63 @@ bool kernel_is_written(const kernel_arg *arg)
     return arg->access == KERNEL_OUT || arg->access == KERNEL_INOUT;
 }
 
-static kiln_status no_memory_for_arg(const kernel_arg *arg, size_t size, kiln_diag *diag)
+static kiln_status allocate_content(const kernel_arg *arg, size_t size, void **out_memory,
+                                    kiln_diag *diag)
 {
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, arg->name, "no memory for its %zu bytes", size);
+    *out_memory = calloc(1, size);
+    return *out_memory != NULL ? KILN_OK
+                               : kiln_diag_set(diag, KILN_E_NOMEM, NULL, arg->name,
+                                               "no memory for its %zu bytes", size);
 }
 
-/* Demands that a file fits an argument whose type and shape are known. */
-static kiln_status match_array(const kernel_arg *arg, const npy_array *array, const char *path,
-                               kiln_diag *diag)
+static kiln_status read_elements(const kernel_arg *arg, size_t size, const char *path,
+                                 void **out_memory, kiln_diag *diag)
 {
-    if (array->type != arg->type) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "holds %s where %s needs %s",
-                             data_type_name(array->type), arg->name, data_type_name(arg->type));
-    }
-    if (array->count != arg->count) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
-                             "holds %zu elements where %s needs %zu", array->count, arg->name,
-                             arg->count);
-    }
-    return KILN_OK;
-}
-
-/* The shape that a file has becomes the argument's. */
-static kiln_status settle_shape(kernel_arg *arg, const npy_array *array, kiln_diag *diag)
-{
-    arg->type = arg->type == DATA_TYPE_COUNT ? array->type : arg->type;
-    arg->rank = array->rank;
-    memcpy(arg->shape, array->shape, sizeof(arg->shape));
-    arg->count = array->count;
-    arg->shape_from_file = false;
-    return array->count > 0
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INVALID, NULL, arg->init.file, "holds no elements");
-}
-
-kiln_status kernel_data_settle(cli_kernel *kernel, kiln_diag *diag)
-{
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < kernel->arg_count && status == KILN_OK; i++) {
-        kernel_arg *arg = &kernel->args[i];
-        npy_array array = {0};
-        if (arg->shape_from_file) {
-            status = npy_read_head(arg->init.file, &array, diag);
-            status = status == KILN_OK ? settle_shape(arg, &array, diag) : status;
-        }
+    char *bytes = NULL;
+    size_t length = 0;
+    kiln_status status = host_read_file(path, max_file, &bytes, &length, diag);
+    *out_memory = bytes;
+    if (status == KILN_OK && length != size) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
+                               "holds %zu bytes where %s needs %zu", length, arg->name, size);
     }
     return status;
 }
 
-static kiln_status read_initial(kernel_arg *arg, kernel_content *content, kiln_diag *diag)
+static kiln_status load_initial(const kernel_arg *arg, kernel_content *content, kiln_diag *diag)
 {
-    npy_array array = {0};
-    kiln_status status = npy_read(arg->init.file, &array, diag);
-    if (status == KILN_OK && arg->shape_from_file) {
-        status = settle_shape(arg, &array, diag);
+    if (arg->init.kind == DATA_FILE) {
+        return read_elements(arg, content->size, arg->init.file, &content->initial, diag);
     }
-    if (status == KILN_OK) {
-        status = match_array(arg, &array, arg->init.file, diag);
-    }
-    if (status == KILN_OK) {
-        content->size = array.size;
-        content->initial = malloc(array.size);
-        if (content->initial != NULL) {
-            memcpy(content->initial, array.data, array.size);
-        } else {
-            status = no_memory_for_arg(arg, array.size, diag);
-        }
-    }
-    npy_deinit(&array);
-    return status;
-}
-
-static kiln_status generate_content(const kernel_arg *arg, kernel_content *content, kiln_diag *diag)
-{
-    content->size = arg->count * data_type_size(arg->type);
-    content->initial = calloc(1, content->size);
-    if (content->initial == NULL) {
-        return no_memory_for_arg(arg, content->size, diag);
+    kiln_status status = allocate_content(arg, content->size, &content->initial, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     if (arg->access == KERNEL_VALUE) {
         (void)data_put(arg->type, content->initial, 0,
                        arg->value); /* its parser saw that it fits */
         return KILN_OK;
     }
-    kiln_status status = data_generate(&arg->init, arg->type, arg->count, content->initial, diag);
-    if (status != KILN_OK && diag != NULL) {
-        char why[sizeof(diag->why)];
-        (void)snprintf(why, sizeof(why), "%s", diag->why);
-        return kiln_diag_set(diag, status, NULL, arg->name, "%s", why);
-    }
-    return status;
+    return data_generate(&arg->init, arg->name, arg->type, arg->count, content->initial, diag);
 }
 
-static kiln_status read_expected(const kernel_arg *arg, kernel_content *content, kiln_diag *diag)
+static kiln_status load_arg(const kernel_arg *arg, kernel_content *content, kiln_diag *diag)
 {
-    npy_array array = {0};
-    kiln_status status = npy_read(arg->expect, &array, diag);
-    bool as_double = array.type == DATA_F64 && data_type_is_float(arg->type);
-    if (status == KILN_OK && !(as_double && array.count == arg->count)) {
-        status = match_array(arg, &array, arg->expect, diag);
-    }
-    if (status == KILN_OK) {
-        content->wanted_type = array.type;
-        content->wanted = malloc(array.size);
-        if (content->wanted != NULL) {
-            memcpy(content->wanted, array.data, array.size);
-        } else {
-            status = no_memory_for_arg(arg, array.size, diag);
-        }
-    }
-    npy_deinit(&array);
-    return status;
-}
-
-static kiln_status load_arg(kernel_arg *arg, kernel_content *content, kiln_diag *diag)
-{
+    content->size = arg->count * data_type_size(arg->type);
+    content->wanted_type = arg->type;
     if (arg->access == KERNEL_LOCAL) {
-        content->size = arg->count * data_type_size(arg->type);
         return KILN_OK;
     }
-    kiln_status status = arg->init.kind == DATA_FILE ? read_initial(arg, content, diag)
-                                                     : generate_content(arg, content, diag);
+    kiln_status status = load_initial(arg, content, diag);
     if (status == KILN_OK && kernel_is_written(arg)) {
-        content->result = calloc(1, content->size);
-        status = content->result != NULL ? KILN_OK : no_memory_for_arg(arg, content->size, diag);
+        status = allocate_content(arg, content->size, &content->result, diag);
     }
-    if (status == KILN_OK && arg->expect != NULL) {
-        status = read_expected(arg, content, diag);
-    }
-    return status;
+    return status == KILN_OK && arg->expect != NULL
+               ? read_elements(arg, content->size, arg->expect, &content->wanted, diag)
+               : status;
 }
 
-kiln_status kernel_data_load(cli_kernel *kernel, kernel_data *out_data, kiln_diag *diag)
+kiln_status kernel_data_load(const cli_kernel *kernel, kernel_data *out_data, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     *out_data = (kernel_data){0};
@@ -172,13 +112,9 @@ kiln_status kernel_data_save(const cli_kernel *kernel, const kernel_data *data, 
 {
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < kernel->arg_count && status == KILN_OK; i++) {
-        const kernel_arg *arg = &kernel->args[i];
-        if (arg->save != NULL) {
-            npy_array array = {arg->type,  arg->rank,          {0},
-                               arg->count, data->args[i].size, data->args[i].result,
-                               NULL};
-            memcpy(array.shape, arg->shape, sizeof(array.shape));
-            status = npy_write(arg->save, &array, diag);
+        if (kernel->args[i].save != NULL) {
+            status = host_write_file(kernel->args[i].save, data->args[i].result, data->args[i].size,
+                                     diag);
         }
     }
     return status;
@@ -196,8 +132,8 @@ bool kernel_data_has_wanted(const kernel_data *data)
 
 static void keep_largest(double *largest, double value)
 {
-    if (isnan(value) || value > *largest) {
-        *largest = isnan(*largest) ? *largest : value;
+    if (!isnan(*largest) && !(value <= *largest)) {
+        *largest = value;
     }
 }
 

@@ -17,16 +17,9 @@ typedef struct kernel_data {
     kernel_content args[KERNEL_MAX_ARGS];
 } kernel_data;
 
-bool kernel_is_buffer(const kernel_arg *arg);
-bool kernel_is_written(const kernel_arg *arg);
-
-/* Settles the shapes that files have, without their contents: what sizes are made of.
- * KILN_E_INVALID, KILN_E_NOMEM: a shape is still open. */
-kiln_status kernel_data_settle(cli_kernel *kernel, kiln_diag *diag);
-
-/* Allocates, reads files (which settles open shapes in `kernel`) and generates values.
- * kernel_data_deinit in any case. KILN_E_INVALID, KILN_E_NOMEM. */
-kiln_status kernel_data_load(cli_kernel *kernel, kernel_data *out_data, kiln_diag *diag);
+/* Allocates, reads files and generates values. kernel_data_deinit in any case. KILN_E_INVALID,
+ * KILN_E_NOMEM. */
+kiln_status kernel_data_load(const cli_kernel *kernel, kernel_data *out_data, kiln_diag *diag);
 void kernel_data_deinit(kernel_data *data);
 
 /* Writes the results that are to be saved. */

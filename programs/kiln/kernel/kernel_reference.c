@@ -34,19 +34,28 @@ static kiln_status open_host(reference_host *host, kiln_device **out_device, kil
     return status;
 }
 
+typedef struct reference_kernel {
+    cli_kernel kernel;
+    kernel_form form;
+} reference_kernel;
+
 /* The kernel as its reference sees it: one source, floats that are written become doubles. */
-static void describe_reference(const cli_kernel *kernel_in, cli_kernel *out_kernel)
+static void describe_reference(const cli_kernel *from, reference_kernel *out)
 {
-    *out_kernel = *kernel_in;
-    out_kernel->form_count = 1;
-    out_kernel->forms[0] = (kernel_form){
-        .language = kernel_in->reference_path != NULL ? KILN_LANG_C : KILN_LANG_BUILTIN,
-        .path = kernel_in->reference_path,
-        .entry = kernel_in->reference,
-        .shape = kernel_in->reference_shape,
+    out->kernel = *from;
+    out->kernel.forms = &out->form;
+    out->kernel.form_count = 1;
+    out->kernel.variant_count = 0;
+    out->form = (kernel_form){
+        .language = from->reference_path != NULL ? KILN_LANG_C : KILN_LANG_BUILTIN,
+        .path = from->reference_path,
+        .entry = from->reference,
+        .shape = from->reference_shape,
+        .defines = from->forms[0].defines,
+        .define_count = from->forms[0].define_count,
     };
-    for (size_t i = 0; i < out_kernel->arg_count; i++) {
-        kernel_arg *arg = &out_kernel->args[i];
+    for (size_t i = 0; i < from->arg_count; i++) {
+        kernel_arg *arg = &out->kernel.args[i];
         if (kernel_is_written(arg) && data_type_is_float(arg->type)) {
             arg->type = DATA_F64;
         }
@@ -138,17 +147,17 @@ kiln_status kernel_reference_run(reference_host *host, const cli_kernel *kernel,
     if (kernel->reference == NULL) {
         return KILN_OK;
     }
-    cli_kernel *reference = calloc(1, sizeof(*reference)); /* large for a stack */
+    reference_kernel *reference = calloc(1, sizeof(*reference)); /* large for a stack */
     if (reference == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, kernel->name, "no memory for its reference");
     }
     describe_reference(kernel, reference);
-    kiln_status status = prepare_reference(kernel, reference, data, &own, diag);
+    kiln_status status = prepare_reference(kernel, &reference->kernel, data, &own, diag);
     if (status == KILN_OK) {
         status = open_host(host, &device, diag);
     }
     if (status == KILN_OK) {
-        status = compute_reference(device, reference, &own, diag);
+        status = compute_reference(device, &reference->kernel, &own, diag);
     }
     for (size_t i = 0; i < data->count && status == KILN_OK; i++) {
         kernel_content *content = &data->args[i];

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/host.h"
 #include "kernel/kernel_launch.h"
@@ -28,11 +27,12 @@ static uint64_t median_of(uint64_t *values, size_t count)
 }
 
 /* Puts down what was built and how long each part of it took. */
-static void note_build(kiln_status status, const kernel_built *built, kernel_result *result)
+static void note_build(kiln_status status, const cli_kernel *kernel, const kernel_built *built,
+                       kernel_result *result)
 {
     if (built->form != NULL) {
         result->language = built->form->language;
-        memcpy(result->variant, built->variant, sizeof(result->variant));
+        result->variant = kernel->variant_count > 0 ? built->form->name : NULL;
     }
     if (status == KILN_OK) {
         const kiln_build_info *info = kiln_program_info(built->program);
@@ -112,12 +112,12 @@ kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_dat
     kernel_result *result = out_result;
     *result = (kernel_result){.kernel = kernel->name, .device = kiln_device_properties(device)};
     kiln_status status = kernel_build(kernel, device, &build_options, &built, diag);
-    note_build(status, &built, result);
+    note_build(status, kernel, &built, result);
     if (status == KILN_OK) {
         status = kernel_params_check(built.program, built.entry, kernel, diag);
     }
     if (status == KILN_OK) {
-        status = kernel_launch_init(&launch, device, kernel, built.shape, data, diag);
+        status = kernel_launch_init(&launch, device, kernel, &built.form->shape, data, diag);
     }
     if (status == KILN_OK) {
         status = launch_first(&launch, kernel, &built, data, result, diag);

@@ -10,7 +10,7 @@ typedef struct kernel_result {
     const char *kernel;
     const kiln_device_info *device; /* NULL if it did not get as far as a device */
     kiln_language language;
-    char variant[128]; /* the one that was picked; "" for a kernel without variants */
+    const char *variant; /* the one that was picked; NULL for a kernel without variants */
     kiln_origin origin;
     uint32_t compiles;
     uint64_t key_ns, lookup_ns, compile_ns, load_ns, build_ns;

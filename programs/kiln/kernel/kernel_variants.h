@@ -1,47 +1,24 @@
-/* A kernel with all its forms and variants as the library's list of variants. A form's own shape is
- * the variant called after its language ("opencl-c"), its others come after it
- * ("opencl-c/tile32"). */
+/* A kernel's forms, each with its variants after it, as the library's list of variants. */
 #ifndef KILN_PROGRAM_KERNEL_VARIANTS_H
 #define KILN_PROGRAM_KERNEL_VARIANTS_H
 
 #include <kiln/kiln.h>
 #include <kiln/unstable/tune.h>
 
-#include "kernel/kernel.h"
-
-/* Where one variant of the list comes from. */
-typedef struct kernel_origin {
-    const kernel_form *form;
-    const kernel_shape *shape;
-    const struct kiln_cpu_kernel *builtin;
-    const char *entry; /* sources point to it */
-    char name[128];
-} kernel_origin;
-
-/* One source file: variants share it. */
-typedef struct kernel_file {
-    const char *path;
-    const char *spelled;
-    char *text;
-    size_t length;
-    char buffer[1024];
-} kernel_file;
+#include "kernel/kernel_source.h"
 
 typedef struct kernel_variants {
     kiln_kernel kernel;
     kiln_variant variants[KILN_VARIANTS_MAX];
-    kiln_source sources[KILN_VARIANTS_MAX];
-    kernel_origin origins[KILN_VARIANTS_MAX];
-    kernel_file files[KILN_VARIANTS_MAX];
-    size_t file_count;
-    uint64_t sizes[KERNEL_MAX_SIZES];
+    kernel_source sources[KILN_VARIANTS_MAX]; /* each with the form it is of */
+    size_t source_count;
 } kernel_variants;
 
-/* Whether any form has variants. */
-bool kernel_has_variants(const cli_kernel *kernel);
+/* The form or variant at `place` of the list, from 0; NULL behind the last. */
+const kernel_form *kernel_variants_form(const cli_kernel *kernel, size_t place);
 
 /* Reads the sources. kernel_variants_destroy; NULL is allowed. The list borrows from `kernel`.
- * KILN_E_INVALID (a file, an amount), KILN_E_NOMEM. */
+ * KILN_E_INVALID (a file), KILN_E_NOMEM. */
 kiln_status kernel_variants_create(const cli_kernel *kernel, kernel_variants **out_list,
                                    kiln_diag *diag);
 void kernel_variants_destroy(kernel_variants *list);

@@ -1,18 +1,42 @@
 /* The manifest as a whole, and its kernels. */
 #include "manifest/manifest.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/tune.h>
+
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "kernel/source_file.h"
 #include "manifest/manifest_reader.h"
 
+enum { NAME_MAX_LENGTH = 100 }; /* of a variant */
+
 static const size_t max_manifest = (size_t)8 << 20;
 
-/* The value for a language in {"c": ..., "*": ...}; the object itself is not checked here. */
-json_node manifest_for_language(const json_node *object, kiln_language language)
+/* --- by language ------------------------------------------------------------------------------ */
+
+/* Keys of a by-language object must be languages: a typing error must not be "not this one". */
+static void check_languages(cli_reader *reader, const json_node *object)
 {
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach(object->json, key, value)
+    {
+        if (strcmp(key, "*") != 0 && kiln_language_parse(key) == KILN_LANG_NONE) {
+            json_node place = reader_get(object, key);
+            reader_refuse(reader, &place, NULL,
+                          "is not a key that a manifest has here, nor a language");
+        }
+    }
+}
+
+/* The value for a language in {"c": ..., "*": ...}. */
+static json_node pick_language(cli_reader *reader, const json_node *object, kiln_language language)
+{
+    check_languages(reader, object);
     json_node value = reader_get(object, kiln_language_name(language));
     if (value.json == NULL && language == KILN_LANG_BUILTIN) {
         value = reader_get(object, kiln_language_name(KILN_LANG_C)); /* the same source */
@@ -20,151 +44,87 @@ json_node manifest_for_language(const json_node *object, kiln_language language)
     return value.json != NULL ? value : reader_get(object, "*");
 }
 
-static bool is_language(const char *key)
-{
-    return strcmp(key, "*") == 0 || kiln_language_parse(key) != KILN_LANG_NONE;
-}
+/* --- forms ------------------------------------------------------------------------------------ */
 
-/* Keys of a by-language object must be languages: a typing error must not be "not this one". */
-kiln_status manifest_check_languages(const cli_reader *reader, const json_node *object)
-{
-    const char *key = NULL;
-    json_t *value = NULL;
-    json_object_foreach(object->json, key, value)
-    {
-        if (!is_language(key)) {
-            json_node place = reader_get(object, key);
-            return reader_refuse(reader, &place, NULL,
-                                 "is not a key that a manifest has here, nor a language");
-        }
-    }
-    return KILN_OK;
-}
-
-static kiln_status read_entry(const cli_reader *reader, const json_node *kernel_node,
-                              kiln_language language, const char *name, const char **out_entry)
-{
-    json_node entry = reader_get(kernel_node, "entry");
-    if (entry.json == NULL) {
-        *out_entry = name;
-        return KILN_OK;
-    }
-    if (json_is_object(entry.json)) {
-        kiln_status status = manifest_check_languages(reader, &entry);
-        if (status != KILN_OK) {
-            return status;
-        }
-        entry = manifest_for_language(&entry, language);
-    }
-    return reader_text(reader, &entry, out_entry);
-}
-
-kiln_status manifest_read_extents(const cli_reader *reader, const json_node *array, uint64_t least,
-                                  uint64_t *extents, uint32_t *out_dims)
-{
-    size_t dims = json_array_size(array->json);
-    if (!json_is_array(array->json) || dims < 1 || dims > 3) {
-        return reader_refuse(reader, array, NULL,
-                             array->json == NULL ? "is missing"
-                                                 : "must be an array of 1 to 3 whole numbers");
-    }
-    for (size_t i = 0; i < dims; i++) {
-        json_node extent = reader_at(array, i);
-        kiln_status status = reader_count(reader, &extent, least, &extents[i]);
-        if (status != KILN_OK) {
-            return status;
-        }
-    }
-    *out_dims = (uint32_t)dims;
-    return KILN_OK;
-}
-
-static kiln_status read_kernel_launch(const cli_reader *reader, const json_node *kernel_node,
-                                      kiln_language language, kernel_shape *out_shape)
+/* "global" and "local"; what a variant does not say stays as it is. */
+static void read_shape(cli_reader *reader, const json_node *launch, bool whole, kernel_shape *shape)
 {
     static const char *const keys[] = {"global", "local", NULL};
+    json_node global = reader_get(launch, "global");
+    json_node local = reader_get(launch, "local");
+    if (!reader_check_object(reader, launch, keys)) {
+        return;
+    }
+    if (whole || global.json != NULL) {
+        const uint32_t before = shape->dims;
+        memset(shape->global, 0, sizeof(shape->global));
+        shape->dims = (uint32_t)reader_extents(reader, &global, 3, shape->global);
+        if (!whole && local.json == NULL && shape->dims != before) {
+            reader_refuse(reader, &global, "give local as well",
+                          "has other dimensions than the local that it goes with");
+        }
+    }
+    if (local.json != NULL) {
+        memset(shape->local, 0, sizeof(shape->local));
+        if (reader_extents(reader, &local, 3, shape->local) != shape->dims) {
+            reader_refuse(reader, &local, NULL, "must have as many dimensions as global");
+        }
+    }
+}
+
+static void read_kernel_launch(cli_reader *reader, const json_node *kernel_node,
+                               kiln_language language, kernel_shape *out_shape)
+{
     json_node launch = reader_get(kernel_node, "launch");
-    uint32_t local_dims = 0;
-    kiln_status status = KILN_OK;
     if (launch.json == NULL) {
-        return reader->to_compile
-                   ? KILN_OK
-                   : reader_refuse(
-                         reader, kernel_node,
-                         "write \"launch\": {\"global\": [1024]}; only kiln warm, push and "
-                         "pull do without",
-                         "\"launch\" is missing");
+        if (!reader->to_compile) {
+            reader_refuse(reader, kernel_node,
+                          "write \"launch\": {\"global\": [1024]}; only kiln warm, push and pull "
+                          "do without",
+                          "\"launch\" is missing");
+        }
+        return;
     }
     if (json_is_object(launch.json) && reader_get(&launch, "global").json == NULL &&
         reader_get(&launch, "local").json == NULL) {
-        status = manifest_check_languages(reader, &launch);
-        launch = manifest_for_language(&launch, language);
+        launch = pick_language(reader, &launch, language);
     }
-    if (status == KILN_OK) {
-        status = reader_check_object(reader, &launch, keys);
-    }
-    if (status != KILN_OK) {
-        return status;
-    }
-    json_node global = reader_get(&launch, "global");
-    json_node local = reader_get(&launch, "local");
-    status = manifest_read_extents(reader, &global, 1, out_shape->global, &out_shape->dims);
-    if (status == KILN_OK && local.json != NULL) {
-        status = manifest_read_extents(reader, &local, 1, out_shape->local, &local_dims);
-        if (status == KILN_OK && local_dims != out_shape->dims) {
-            status = reader_refuse(reader, &local, NULL, "must have as many dimensions as global");
-        }
-    }
-    return status;
+    read_shape(reader, &launch, true, out_shape);
 }
 
-static kiln_status add_source_form(const cli_reader *reader, const json_node *kernel_node,
-                                   cli_kernel *kernel, kiln_language language,
-                                   const json_node *source)
+static void read_form(cli_reader *reader, const json_node *node, cli_kernel *kernel,
+                      kiln_language language, const json_node *source)
 {
-    json_node options = reader_get(kernel_node, "options");
-    kiln_status status = KILN_OK;
-    if (kernel->form_count == KERNEL_MAX_FORMS) {
-        return reader_refuse(reader, source, NULL, "is one language too many");
-    }
-    kernel_form *form = &kernel->forms[kernel->form_count];
+    json_node entry = reader_get(node, "entry");
+    json_node options = reader_get(node, "options");
+    kernel_form *form = &kernel->forms[kernel->form_count++];
+    form->name = kiln_language_name(language);
     form->language = language;
-    if (language != KILN_LANG_BUILTIN) {
-        status = reader_path(reader, source, &form->path);
+    form->path = language != KILN_LANG_BUILTIN ? reader_path(reader, source) : NULL;
+    if (json_is_object(entry.json)) {
+        entry = pick_language(reader, &entry, language);
     }
-    if (status == KILN_OK) {
-        status = read_entry(reader, kernel_node, language, kernel->name, &form->entry);
+    form->entry =
+        reader_get(node, "entry").json != NULL ? reader_text(reader, &entry) : kernel->name;
+    read_kernel_launch(reader, node, language, &form->shape);
+    if (options.json != NULL && !json_is_object(options.json)) {
+        reader_refuse(reader, &options, NULL, "must be an object, by language");
     }
-    if (status == KILN_OK) {
-        status = read_kernel_launch(reader, kernel_node, language, &form->shape);
-    }
-    if (status == KILN_OK && options.json != NULL && !json_is_object(options.json)) {
-        status = reader_refuse(reader, &options, NULL, "must be an object, by language");
-    }
-    if (status == KILN_OK && options.json != NULL) {
-        json_node own = manifest_for_language(&options, language);
-        status = manifest_check_languages(reader, &options);
-        if (status == KILN_OK) {
-            status = reader_texts(reader, &own, false, &form->options, &form->option_count);
-        }
-    }
-    kernel->form_count++;
-    return status;
+    json_node own = pick_language(reader, &options, language);
+    form->options = reader_texts(reader, &own, false, &form->option_count);
 }
 
-static kiln_status read_forms(const cli_reader *reader, const json_node *kernel_node,
-                              cli_kernel *kernel)
+static void read_forms(cli_reader *reader, const json_node *node, cli_kernel *kernel)
 {
-    json_node sources = reader_get(kernel_node, "sources");
-    json_node builtin = reader_get(kernel_node, "builtin");
+    json_node sources = reader_get(node, "sources");
+    json_node builtin = reader_get(node, "builtin");
     const char *key = NULL;
     json_t *value = NULL;
-    kiln_status status = KILN_OK;
     if (sources.json != NULL && !json_is_object(sources.json)) {
-        return reader_refuse(reader, &sources, NULL, "must be an object, by language");
+        reader_refuse(reader, &sources, NULL, "must be an object, by language");
     }
     if (builtin.json != NULL && !json_is_boolean(builtin.json)) {
-        return reader_refuse(reader, &builtin, NULL, "must be true or false");
+        reader_refuse(reader, &builtin, NULL, "must be true or false");
     }
     json_object_foreach(sources.json, key, value)
     {
@@ -173,186 +133,298 @@ static kiln_status read_forms(const cli_reader *reader, const json_node *kernel_
         if (language == KILN_LANG_NONE || language == KILN_LANG_BUILTIN) {
             char fix[160];
             source_file_suggest(key, fix, sizeof(fix));
-            return reader_refuse(reader, &source, fix, "is not a language that kiln knows");
+            reader_refuse(reader, &source, fix, "is not a language that kiln knows");
+            return;
         }
-        status = add_source_form(reader, kernel_node, kernel, language, &source);
-        if (status != KILN_OK) {
-            return status;
-        }
+        read_form(reader, node, kernel, language, &source);
     }
     if (json_is_true(builtin.json)) {
-        status = add_source_form(reader, kernel_node, kernel, KILN_LANG_BUILTIN, &builtin);
+        read_form(reader, node, kernel, KILN_LANG_BUILTIN, &builtin);
     }
-    if (status == KILN_OK && kernel->form_count == 0) {
-        status = reader_refuse(reader, kernel_node, NULL, "has neither sources nor builtin");
+    if (kernel->form_count == 0) {
+        reader_refuse(reader, node, NULL, "has neither sources nor builtin");
     }
-    return status;
 }
 
-kiln_status manifest_read_defines(const cli_reader *reader, const json_node *defines, size_t more,
-                                  kiln_define **out_defines, size_t *out_count)
+/* An object of macros (absent: none), and those of `like` (may be NULL) that it has not. */
+static void read_defines(cli_reader *reader, const json_node *node, const kernel_form *like,
+                         kernel_form *form)
 {
+    json_node defines = reader_get(node, "defines");
+    const size_t more = like != NULL ? like->define_count : 0;
     const char *key = NULL;
     json_t *value = NULL;
-    *out_count = 0;
-    if (defines->json != NULL && !json_is_object(defines->json)) {
-        return reader_refuse(reader, defines, NULL, "must be an object of text");
+    size_t count = 0;
+    if (defines.json != NULL && !json_is_object(defines.json)) {
+        reader_refuse(reader, &defines, NULL, "must be an object of text");
     }
-    kiln_define *rows =
-        pool_array(reader->pool, json_object_size(defines->json) + more + 1, sizeof(*rows));
+    kiln_define *rows = reader_keep(
+        reader, pool_array(reader->pool, json_object_size(defines.json) + more + 1, sizeof(*rows)));
     if (rows == NULL) {
-        return reader_no_memory(reader);
+        return;
     }
-    json_object_foreach(defines->json, key, value)
+    json_object_foreach(defines.json, key, value)
     {
-        kiln_define *row = &rows[(*out_count)++];
-        json_node define = reader_get(defines, key);
-        row->name = pool_text(reader->pool, key, strlen(key));
-        if (row->name == NULL) {
-            return reader_no_memory(reader);
+        json_node define = reader_get(&defines, key);
+        if (!json_is_string(value)) { /* an empty one is a definition, too */
+            reader_refuse(reader, &define, NULL, "must be text");
+            return;
         }
-        /* An empty value is a definition too. */
-        if (!json_is_string(value)) {
-            return reader_refuse(reader, &define, NULL, "must be text");
-        }
-        row->value = pool_text(reader->pool, json_string_value(value), json_string_length(value));
-        if (row->value == NULL) {
-            return reader_no_memory(reader);
+        rows[count].name = reader_keep(reader, pool_text(reader->pool, key, strlen(key)));
+        rows[count++].value = reader_keep(
+            reader, pool_text(reader->pool, json_string_value(value), json_string_length(value)));
+    }
+    for (size_t i = 0; i < more; i++) {
+        if (json_object_get(defines.json, like->defines[i].name) == NULL) {
+            rows[count++] = like->defines[i];
         }
     }
-    *out_defines = rows;
-    return KILN_OK;
+    form->defines = rows;
+    form->define_count = count;
 }
 
-static kiln_status read_manifest_args(const cli_reader *reader, const json_node *kernel_node,
-                                      cli_kernel *kernel)
+/* --- variants --------------------------------------------------------------------------------- */
+
+static void read_variant_name(cli_reader *reader, const json_node *node, const cli_kernel *kernel,
+                              kernel_form *form)
+{
+    json_node name = reader_get(node, "name");
+    const char *text = reader_text(reader, &name);
+    if (text == NULL) {
+        return;
+    }
+    if (strlen(text) > NAME_MAX_LENGTH) {
+        reader_refuse(reader, &name, NULL, "is longer than %d bytes", NAME_MAX_LENGTH);
+    }
+    form->name = reader_keep(
+        reader, pool_format(reader->pool, "%s/%s", kiln_language_name(form->language), text));
+    for (size_t i = 0; i < kernel->variant_count && form->name != NULL; i++) {
+        const kernel_form *before = &kernel->forms[kernel->form_count + i];
+        if (before->name != NULL && strcmp(before->name, form->name) == 0) {
+            reader_refuse(reader, &name, NULL, "is the name of another variant");
+        }
+    }
+}
+
+static void read_variant(cli_reader *reader, const json_node *node, const cli_kernel *kernel,
+                         kernel_form *form)
+{
+    static const char *const keys[] = {"name",    "entry",   "launch", "source",
+                                       "defines", "options", NULL};
+    json_node source = reader_get(node, "source");
+    json_node entry = reader_get(node, "entry");
+    json_node options = reader_get(node, "options");
+    json_node launch = reader_get(node, "launch");
+    const kernel_form like = *form;
+    if (!reader_check_object(reader, node, keys)) {
+        return;
+    }
+    if (json_object_size(node->json) == (json_object_get(node->json, "name") != NULL)) {
+        reader_refuse(reader, node, "give defines, launch, source, entry or options",
+                      "changes nothing");
+    }
+    read_variant_name(reader, node, kernel, form);
+    /* A kernel that is compiled into the command can be launched in another shape, no more. */
+    for (size_t i = 3; form->language == KILN_LANG_BUILTIN && keys[i] != NULL; i++) {
+        json_node value = reader_get(node, keys[i]);
+        if (value.json != NULL) {
+            reader_refuse(reader, &value, NULL, "has no meaning for a built-in kernel");
+        }
+    }
+    form->path = source.json != NULL ? reader_path(reader, &source) : form->path;
+    form->entry = entry.json != NULL ? reader_text(reader, &entry) : form->entry;
+    if (options.json != NULL) {
+        form->options = reader_texts(reader, &options, false, &form->option_count);
+    }
+    read_defines(reader, node, &like, form);
+    if (launch.json != NULL) {
+        read_shape(reader, &launch, false, &form->shape);
+    }
+}
+
+static void read_variant_list(cli_reader *reader, const json_node *list, cli_kernel *kernel,
+                              const kernel_form *form)
+{
+    const size_t count = json_array_size(list->json);
+    if (count == 0) {
+        reader_refuse(reader, list, NULL, "must be an array of variants, and not empty");
+    }
+    for (size_t i = 0; i < count && reader->status == KILN_OK; i++) {
+        json_node node = reader_at(list, i);
+        const size_t place = kernel->form_count + kernel->variant_count;
+        if (place == KILN_VARIANTS_MAX) {
+            reader_refuse(reader, list, NULL, "is too much: %u variants are the most",
+                          KILN_VARIANTS_MAX);
+            return;
+        }
+        kernel->forms[place] = *form;
+        read_variant(reader, &node, kernel, &kernel->forms[place]);
+        kernel->variant_count++;
+    }
+}
+
+/* Names of the cache's entries are made of them. */
+static bool is_plain_name(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789._-");
+    return length <= 64 && name[length] == '\0';
+}
+
+static void read_variants(cli_reader *reader, const json_node *kernel_node, cli_kernel *kernel)
+{
+    json_node variants = reader_get(kernel_node, "variants");
+    json_node name = reader_get(kernel_node, "name");
+    if (variants.json == NULL) {
+        return;
+    }
+    if (!json_is_object(variants.json)) {
+        reader_refuse(reader, &variants, NULL, "must be an object, by language");
+    }
+    check_languages(reader, &variants);
+    if (kernel->name != NULL && !is_plain_name(kernel->name)) {
+        reader_refuse(reader, &name, NULL,
+                      "must be at most 64 letters, digits, '.', '-' and '_' where there are "
+                      "variants");
+    }
+    for (size_t i = 0; i < kernel->form_count && reader->status == KILN_OK; i++) {
+        const kernel_form *form = &kernel->forms[i];
+        /* What is built in is not compiled: only variants that are its own are for it. */
+        json_node list = form->language == KILN_LANG_BUILTIN
+                             ? reader_get(&variants, "builtin")
+                             : pick_language(reader, &variants, form->language);
+        if (list.json != NULL) {
+            read_variant_list(reader, &list, kernel, form);
+        }
+    }
+}
+
+/* --- a kernel --------------------------------------------------------------------------------- */
+
+static void read_kernel_args(cli_reader *reader, const json_node *kernel_node, cli_kernel *kernel)
 {
     json_node args = reader_get(kernel_node, "args");
-    size_t count = json_array_size(args.json);
+    const size_t count = json_array_size(args.json);
     if (args.json == NULL) {
-        return reader->to_compile
-                   ? KILN_OK
-                   : reader_refuse(reader, kernel_node,
-                                   "write \"args\": [...], or [] for none: kiln-manifest(5); only "
-                                   "kiln warm, push and pull do without",
-                                   "\"args\" is missing");
+        if (!reader->to_compile) {
+            reader_refuse(reader, kernel_node,
+                          "write \"args\": [...], or [] for none: kiln-manifest(5); only kiln "
+                          "warm, push and pull do without",
+                          "\"args\" is missing");
+        }
+        return;
     }
     if (!json_is_array(args.json) || count > KERNEL_MAX_ARGS) {
-        return reader_refuse(reader, &args, NULL, "must be an array of at most 64 arguments");
+        reader_refuse(reader, &args, NULL, "must be an array of at most 64 arguments");
+        return;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && reader->status == KILN_OK; i++) {
         json_node arg = reader_at(&args, i);
         kernel->args[i].init.seed = i + 1;
-        kiln_status status = manifest_read_arg(reader, &arg, &kernel->args[i]);
-        if (status != KILN_OK) {
-            return status;
-        }
+        manifest_read_arg(reader, &arg, &kernel->args[i]);
     }
     kernel->arg_count = count;
-    return KILN_OK;
 }
 
-static kiln_status read_reference(const cli_reader *reader, const json_node *kernel_node,
-                                  cli_kernel *kernel)
+static void read_reference(cli_reader *reader, const json_node *kernel_node, cli_kernel *kernel)
 {
     static const char *const keys[] = {"file", "entry", NULL};
     json_node reference = reader_get(kernel_node, "reference");
-    if (reference.json == NULL) {
-        return KILN_OK;
-    }
-    kiln_status status =
-        read_kernel_launch(reader, kernel_node, KILN_LANG_C, &kernel->reference_shape);
-    if (status != KILN_OK) {
-        return status;
-    }
-    if (!json_is_object(reference.json)) {
-        return reader_text(reader, &reference, &kernel->reference);
-    }
     json_node file = reader_get(&reference, "file");
     json_node entry = reader_get(&reference, "entry");
-    status = reader_check_object(reader, &reference, keys);
-    if (status == KILN_OK) {
-        status = reader_path(reader, &file, &kernel->reference_path);
+    if (reference.json == NULL) {
+        return;
     }
-    return status == KILN_OK ? reader_text(reader, &entry, &kernel->reference) : status;
+    read_kernel_launch(reader, kernel_node, KILN_LANG_C, &kernel->reference_shape);
+    if (!json_is_object(reference.json)) {
+        kernel->reference = reader_text(reader, &reference);
+    } else if (reader_check_object(reader, &reference, keys)) {
+        kernel->reference_path = reader_path(reader, &file);
+        kernel->reference = reader_text(reader, &entry);
+    }
 }
 
-static kiln_status read_kernel(const cli_reader *reader, const json_node *node, cli_kernel *kernel)
+static void read_amounts(cli_reader *reader, const json_node *kernel_node, cli_kernel *kernel)
 {
-    static const char *const keys[] = {"name",    "sources",   "builtin",      "entry",
-                                       "defines", "options",   "include_dirs", "args",
-                                       "launch",  "tolerance", "reference",    "variants",
-                                       "size",    "flops",     "bytes",        NULL};
-    json_node defines = reader_get(node, "defines");
-    kiln_define *rows = NULL;
+    json_node sizes = reader_get(kernel_node, "size");
+    json_node flops = reader_get(kernel_node, "flops");
+    const size_t count = json_array_size(sizes.json);
+    if (sizes.json != NULL && (count == 0 || count > KERNEL_MAX_SIZES)) {
+        reader_refuse(reader, &sizes, NULL, "must be an array of 1 to 8 numbers or products");
+    }
+    for (size_t i = 0; i < count && reader->status == KILN_OK; i++) {
+        json_node node = reader_at(&sizes, i);
+        const double size = manifest_read_amount(reader, &node, kernel);
+        kernel->sizes[i] = size < 0x1p63 ? (uint64_t)ceil(size) : (uint64_t)1 << 63;
+    }
+    kernel->size_count = count;
+    if (flops.json != NULL && reader->status == KILN_OK) {
+        kernel->flops = manifest_read_amount(reader, &flops, kernel);
+    }
+}
+
+static void read_kernel(cli_reader *reader, const json_node *node, cli_kernel *kernel)
+{
+    static const char *const keys[] = {
+        "name",      "sources",      "builtin", "entry",  "defines",
+        "options",   "include_dirs", "args",    "launch", "tolerance",
+        "reference", "variants",     "size",    "flops",  NULL};
     json_node name = reader_get(node, "name");
     json_node dirs = reader_get(node, "include_dirs");
     json_node tolerance = reader_get(node, "tolerance");
-    kiln_status status = reader_check_object(reader, node, keys);
-    if (status == KILN_OK) {
-        status = reader_text(reader, &name, &kernel->name);
+    if (!reader_check_object(reader, node, keys)) {
+        return;
     }
-    if (status == KILN_OK) {
-        status = read_forms(reader, node, kernel);
+    kernel->name = reader_text(reader, &name);
+    kernel->forms =
+        reader_keep(reader, pool_array(reader->pool, KILN_VARIANTS_MAX, sizeof(*kernel->forms)));
+    if (reader->status != KILN_OK) {
+        return;
     }
-    if (status == KILN_OK) {
-        status = manifest_read_defines(reader, &defines, 0, &rows, &kernel->define_count);
-        kernel->defines = rows;
+    read_forms(reader, node, kernel);
+    read_defines(reader, node, NULL, kernel->forms);
+    for (size_t i = 1; i < kernel->form_count; i++) {
+        kernel->forms[i].defines = kernel->forms->defines;
+        kernel->forms[i].define_count = kernel->forms->define_count;
     }
-    if (status == KILN_OK) {
-        status =
-            reader_texts(reader, &dirs, true, &kernel->include_dirs, &kernel->include_dir_count);
-    }
-    if (status == KILN_OK) {
-        status = read_manifest_args(reader, node, kernel);
-    }
-    if (status == KILN_OK && tolerance.json != NULL) {
-        status = reader_tolerance(reader, &tolerance, &kernel->tolerance);
-    }
-    if (status == KILN_OK) {
-        status = read_reference(reader, node, kernel);
-    }
-    return status == KILN_OK ? manifest_read_tuning(reader, node, kernel) : status;
+    kernel->include_dirs = reader_texts(reader, &dirs, true, &kernel->include_dir_count);
+    read_kernel_args(reader, node, kernel);
+    kernel->tolerance = reader_tolerance(reader, &tolerance);
+    read_reference(reader, node, kernel);
+    read_variants(reader, node, kernel);
+    read_amounts(reader, node, kernel);
 }
 
-static kiln_status read_root(const cli_reader *reader, json_t *json, cli_manifest *out_manifest)
+static void read_root(cli_reader *reader, json_t *json, cli_manifest *out_manifest)
 {
     static const char *const keys[] = {"kiln_manifest", "kernels", NULL};
     json_node root = {json, {{{NULL, 0}}, 0}};
     json_node version = reader_get(&root, "kiln_manifest");
     json_node kernels = reader_get(&root, "kernels");
-    uint64_t number = 0;
-    kiln_status status = KILN_OK;
+    const size_t count = json_array_size(kernels.json);
     if (json_is_object(json) && version.json == NULL) {
-        return reader_refuse(reader, &root, "it begins {\"kiln_manifest\": 1, ...",
-                             "this is not a kiln manifest");
+        reader_refuse(reader, &root, "it begins {\"kiln_manifest\": 1, ...",
+                      "this is not a kiln manifest");
     }
-    status = reader_check_object(reader, &root, keys);
-    if (status == KILN_OK) {
-        status = reader_count(reader, &version, 1, &number);
+    if (!reader_check_object(reader, &root, keys)) {
+        return;
     }
-    if (status == KILN_OK && number != 1) {
-        status = reader_refuse(reader, &version, "a newer kiln may read it",
-                               "this kiln knows version 1");
+    if (reader_count(reader, &version, 1) != 1) {
+        reader_refuse(reader, &version, "a newer kiln may read it", "this kiln knows version 1");
     }
-    if (status != KILN_OK) {
-        return status;
-    }
-    size_t count = json_array_size(kernels.json);
     if (count == 0) {
-        return reader_refuse(reader, &kernels, NULL, "must be an array of kernels, and not empty");
+        reader_refuse(reader, &kernels, NULL, "must be an array of kernels, and not empty");
     }
-    out_manifest->kernels = pool_array(reader->pool, count, sizeof(cli_kernel));
-    if (out_manifest->kernels == NULL) {
-        return reader_no_memory(reader);
-    }
-    for (size_t i = 0; i < count && status == KILN_OK; i++) {
+    out_manifest->kernels =
+        reader_keep(reader, pool_array(reader->pool, count, sizeof(cli_kernel)));
+    for (size_t i = 0; i < count && reader->status == KILN_OK; i++) {
         json_node kernel_node = reader_at(&kernels, i);
-        status = read_kernel(reader, &kernel_node, &out_manifest->kernels[i]);
+        read_kernel(reader, &kernel_node, &out_manifest->kernels[i]);
     }
     out_manifest->count = count;
-    return status;
 }
+
+/* --- files ------------------------------------------------------------------------------------ */
 
 static kiln_status parse_text(const char *text, size_t length, const char *path, bool to_compile,
                               cli_pool *pool, cli_manifest *out_manifest, kiln_diag *diag)
@@ -360,9 +432,9 @@ static kiln_status parse_text(const char *text, size_t length, const char *path,
     json_error_t error;
     *out_manifest = (cli_manifest){path, NULL, 0};
     const char *dir = host_dir_of(pool, path);
-    cli_reader reader = {text, path, dir, pool, diag, to_compile};
+    cli_reader reader = {text, path, dir, pool, diag, to_compile, KILN_OK};
     if (dir == NULL) {
-        return reader_no_memory(&reader);
+        return diag_no_memory(diag, path);
     }
     const char *first = text + strspn(text, " \t\r\n");
     if (*first != '{' && *first != '[') {
@@ -380,9 +452,9 @@ static kiln_status parse_text(const char *text, size_t length, const char *path,
                              "this is not JSON: look for a comma, a quote or a bracket there", what,
                              "%s", error.text);
     }
-    kiln_status status = read_root(&reader, json, out_manifest);
+    read_root(&reader, json, out_manifest);
     json_decref(json);
-    return status;
+    return reader.status;
 }
 
 kiln_status manifest_parse(const char *text, size_t length, const char *path, cli_pool *pool,
@@ -417,7 +489,8 @@ kiln_status manifest_read_to_compile(const char *path, cli_pool *pool, cli_manif
     return read_file(path, true, pool, out_manifest, diag);
 }
 
-void manifest_list_names(const cli_manifest *manifest, char *text, size_t size)
+/* "its kernels are a, b, c", cut where there is no room. */
+static void list_names(const cli_manifest *manifest, char *text, size_t size)
 {
     (void)snprintf(text, size, "%s", manifest->count == 1 ? "its kernel is" : "its kernels are");
     for (size_t i = 0; i < manifest->count; i++) {
@@ -425,4 +498,32 @@ void manifest_list_names(const cli_manifest *manifest, char *text, size_t size)
         (void)snprintf(text + used, size - used, "%s %s", i > 0 ? "," : "",
                        manifest->kernels[i].name);
     }
+}
+
+kiln_status manifest_keep(cli_manifest *manifest, const opt_list *names, kiln_diag *diag)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        bool found = false;
+        for (size_t j = 0; j < manifest->count; j++) {
+            found = found || strcmp(manifest->kernels[j].name, names->items[i]) == 0;
+        }
+        if (!found) {
+            char fix[256];
+            list_names(manifest, fix, sizeof(fix));
+            return kiln_diag_set(diag, KILN_E_INVALID, fix, manifest->path,
+                                 "has no kernel \"%.80s\"", names->items[i]);
+        }
+    }
+    for (size_t j = 0; j < manifest->count && names->count > 0; j++) {
+        bool wanted = false;
+        for (size_t i = 0; i < names->count; i++) {
+            wanted = wanted || strcmp(manifest->kernels[j].name, names->items[i]) == 0;
+        }
+        if (wanted) {
+            manifest->kernels[kept++] = manifest->kernels[j];
+        }
+    }
+    manifest->count = names->count > 0 ? kept : manifest->count;
+    return KILN_OK;
 }

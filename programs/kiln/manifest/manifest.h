@@ -5,6 +5,7 @@
 #ifndef KILN_PROGRAM_MANIFEST_H
 #define KILN_PROGRAM_MANIFEST_H
 
+#include "cli/opt.h"
 #include "kernel/kernel.h"
 
 typedef struct cli_manifest {
@@ -23,7 +24,7 @@ kiln_status manifest_read_to_compile(const char *path, cli_pool *pool, cli_manif
 kiln_status manifest_parse(const char *text, size_t length, const char *path, cli_pool *pool,
                            cli_manifest *out_manifest, kiln_diag *diag);
 
-/* "its kernels are a, b, c", cut where there is no room. */
-void manifest_list_names(const cli_manifest *manifest, char *text, size_t size);
+/* Keeps the kernels that are named; without names all. KILN_E_INVALID: one of them is not there. */
+kiln_status manifest_keep(cli_manifest *manifest, const opt_list *names, kiln_diag *diag);
 
 #endif

@@ -19,8 +19,8 @@ json_node reader_at(const json_node *array, size_t index)
     return (json_node){json_array_get(array->json, index), where_index(array->path, index)};
 }
 
-kiln_status reader_refuse(const cli_reader *reader, const json_node *node, const char *fix,
-                          const char *format, ...)
+void reader_refuse(cli_reader *reader, const json_node *node, const char *fix, const char *format,
+                   ...)
 {
     char place[160];
     char why[512];
@@ -28,138 +28,136 @@ kiln_status reader_refuse(const cli_reader *reader, const json_node *node, const
     size_t line = 0;
     size_t column = 0;
     va_list args;
+    if (reader->status != KILN_OK) {
+        return;
+    }
     va_start(args, format);
     (void)vsnprintf(why, sizeof(why), format, args);
     va_end(args);
     where_format(&node->path, place, sizeof(place));
     where_find(reader->text, &node->path, &line, &column);
     (void)snprintf(what, sizeof(what), "%.160s:%zu:%zu", reader->path, line, column);
-    return kiln_diag_set(reader->diag, KILN_E_INVALID, fix, what, "%s%s%s", place,
-                         place[0] != '\0' ? ": " : "", why);
+    reader->status = kiln_diag_set(reader->diag, KILN_E_INVALID, fix, what, "%s%s%s", place,
+                                   place[0] != '\0' ? ": " : "", why);
 }
 
-kiln_status reader_no_memory(const cli_reader *reader)
-{
-    return diag_no_memory(reader->diag, reader->path);
-}
-
-kiln_status reader_text(const cli_reader *reader, const json_node *node, const char **out_text)
+/* The value must be `what`, and is something else or missing. */
+static void refuse_type(cli_reader *reader, const json_node *node, const char *what)
 {
     if (node->json == NULL) {
-        return reader_refuse(reader, node, NULL, "is missing");
+        reader_refuse(reader, node, NULL, "is missing");
+    } else {
+        reader_refuse(reader, node, NULL, "must be %s", what);
     }
-    if (!json_is_string(node->json) || json_string_length(node->json) == 0) {
-        return reader_refuse(reader, node, NULL, "must be text, and not empty");
-    }
-    *out_text =
-        pool_text(reader->pool, json_string_value(node->json), json_string_length(node->json));
-    return *out_text != NULL ? KILN_OK : reader_no_memory(reader);
 }
 
-kiln_status reader_path(const cli_reader *reader, const json_node *node, const char **out_path)
+void *reader_keep(cli_reader *reader, void *memory)
 {
-    const char *text = NULL;
-    kiln_status status = reader_text(reader, node, &text);
-    if (status != KILN_OK) {
-        return status;
+    if (memory == NULL && reader->status == KILN_OK) {
+        reader->status = diag_no_memory(reader->diag, reader->path);
     }
-    *out_path = host_join(reader->pool, reader->dir, text);
-    return *out_path != NULL ? KILN_OK : reader_no_memory(reader);
+    return memory;
 }
 
-kiln_status reader_number(const cli_reader *reader, const json_node *node, data_number *out_number)
+const char *reader_text(cli_reader *reader, const json_node *node)
+{
+    if (!json_is_string(node->json) || json_string_length(node->json) == 0) {
+        refuse_type(reader, node, "text, and not empty");
+        return NULL;
+    }
+    return reader_keep(reader, pool_text(reader->pool, json_string_value(node->json),
+                                         json_string_length(node->json)));
+}
+
+const char *reader_path(cli_reader *reader, const json_node *node)
+{
+    const char *text = reader_text(reader, node);
+    return text != NULL ? reader_keep(reader, host_join(reader->pool, reader->dir, text)) : NULL;
+}
+
+data_number reader_number(cli_reader *reader, const json_node *node)
 {
     if (json_is_integer(node->json)) {
-        *out_number = data_of_integer(json_integer_value(node->json));
-        return KILN_OK;
+        return data_of_integer(json_integer_value(node->json));
     }
-    if (json_is_real(node->json)) {
-        *out_number = data_of_real(json_real_value(node->json));
-        return KILN_OK;
+    if (!json_is_real(node->json)) {
+        refuse_type(reader, node, "a number");
+        return data_of_integer(0);
     }
-    return reader_refuse(reader, node, NULL,
-                         node->json == NULL ? "is missing" : "must be a number");
+    return data_of_real(json_real_value(node->json));
 }
 
-kiln_status reader_count(const cli_reader *reader, const json_node *node, uint64_t least,
-                         uint64_t *out_count)
+uint64_t reader_count(cli_reader *reader, const json_node *node, uint64_t least)
 {
-    if (node->json == NULL) {
-        return reader_refuse(reader, node, NULL, "is missing");
-    }
     json_int_t value = json_integer_value(node->json);
     if (!json_is_integer(node->json) || value < 0 || (uint64_t)value < least) {
-        return reader_refuse(reader, node, NULL, "must be a whole number, at least %d", (int)least);
+        refuse_type(reader, node,
+                    least == 0 ? "a whole number, at least 0" : "a whole number, at least 1");
+        return 0;
     }
-    *out_count = (uint64_t)value;
-    return KILN_OK;
+    return (uint64_t)value;
 }
 
-kiln_status reader_texts(const cli_reader *reader, const json_node *node, bool paths,
-                         const char *const **out_texts, size_t *out_count)
+const char *const *reader_texts(cli_reader *reader, const json_node *node, bool paths,
+                                size_t *out_count)
 {
-    size_t count = json_array_size(node->json);
-    if (node->json == NULL) {
-        return KILN_OK;
+    const size_t count = json_array_size(node->json);
+    if (node->json != NULL && !json_is_array(node->json)) {
+        reader_refuse(reader, node, NULL, "must be an array of text");
     }
-    if (!json_is_array(node->json)) {
-        return reader_refuse(reader, node, NULL, "must be an array of text");
+    const char **texts = reader_keep(reader, pool_array(reader->pool, count + 1, sizeof(*texts)));
+    for (size_t i = 0; i < count && texts != NULL; i++) {
+        json_node item = reader_at(node, i);
+        texts[i] = paths ? reader_path(reader, &item) : reader_text(reader, &item);
     }
-    const char **texts = pool_array(reader->pool, count + 1, sizeof(*texts));
-    if (texts == NULL) {
-        return reader_no_memory(reader);
+    *out_count = count;
+    return texts;
+}
+
+size_t reader_extents(cli_reader *reader, const json_node *node, size_t max, uint64_t *extents)
+{
+    char what[64];
+    const size_t count = json_array_size(node->json);
+    if (count == 0 || count > max) {
+        (void)snprintf(what, sizeof(what), "an array of 1 to %zu whole numbers", max);
+        refuse_type(reader, node, what);
+        return 0;
     }
     for (size_t i = 0; i < count; i++) {
-        json_node item = reader_at(node, i);
-        kiln_status status =
-            paths ? reader_path(reader, &item, &texts[i]) : reader_text(reader, &item, &texts[i]);
-        if (status != KILN_OK) {
-            return status;
-        }
+        json_node extent = reader_at(node, i);
+        extents[i] = reader_count(reader, &extent, 1);
     }
-    *out_texts = texts;
-    *out_count = count;
-    return KILN_OK;
+    return reader->status == KILN_OK ? count : 0;
 }
 
-static kiln_status read_bound(const cli_reader *reader, const json_node *object, const char *key,
-                              double *out_bound)
+static double read_bound(cli_reader *reader, const json_node *object, const char *key)
 {
-    data_number number = {true, 0, 0.0};
     json_node bound = reader_get(object, key);
-    if (bound.json == NULL) {
-        return KILN_OK; /* absent: 0 */
+    const double value = bound.json != NULL ? reader_number(reader, &bound).real : 0.0;
+    if (value < 0) {
+        reader_refuse(reader, &bound, NULL, "must not be negative");
     }
-    kiln_status status = reader_number(reader, &bound, &number);
-    if (status == KILN_OK && number.real < 0) {
-        status = reader_refuse(reader, &bound, NULL, "must not be negative");
-    }
-    *out_bound = number.real;
-    return status;
+    return value;
 }
 
-kiln_status reader_tolerance(const cli_reader *reader, const json_node *node,
-                             data_tolerance *out_tolerance)
+data_tolerance reader_tolerance(cli_reader *reader, const json_node *node)
 {
     static const char *const keys[] = {"absolute", "relative", NULL};
-    kiln_status status = reader_check_object(reader, node, keys);
-    if (status == KILN_OK) {
-        status = read_bound(reader, node, "absolute", &out_tolerance->absolute);
+    data_tolerance tolerance = {0.0, 0.0};
+    if (node->json != NULL && reader_check_object(reader, node, keys)) {
+        tolerance.absolute = read_bound(reader, node, "absolute");
+        tolerance.relative = read_bound(reader, node, "relative");
     }
-    if (status == KILN_OK) {
-        status = read_bound(reader, node, "relative", &out_tolerance->relative);
-    }
-    return status;
+    return tolerance;
 }
 
-kiln_status reader_check_object(const cli_reader *reader, const json_node *node,
-                                const char *const *keys)
+bool reader_check_object(cli_reader *reader, const json_node *node, const char *const *keys)
 {
     const char *key = NULL;
     json_t *value = NULL;
     if (!json_is_object(node->json)) {
-        return reader_refuse(reader, node, NULL,
-                             node->json == NULL ? "is missing" : "must be an object");
+        refuse_type(reader, node, "an object");
+        return false;
     }
     json_object_foreach(node->json, key, value)
     {
@@ -174,8 +172,8 @@ kiln_status reader_check_object(const cli_reader *reader, const json_node *node,
             if (nearest != NULL) {
                 (void)snprintf(fix, sizeof(fix), "did you mean \"%s\"?", nearest);
             }
-            return reader_refuse(reader, &place, fix, "is not a key that a manifest has here");
+            reader_refuse(reader, &place, fix, "is not a key that a manifest has here");
         }
     }
-    return KILN_OK;
+    return reader->status == KILN_OK;
 }

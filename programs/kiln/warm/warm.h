@@ -25,11 +25,10 @@ typedef struct warm_item {
     const cli_kernel *kernel;     /* NULL: of a recording */
     const kiln_recorded_use *use; /* NULL: of a manifest */
     size_t use_index;
-    bool compared, other_key;      /* with the recorded key, and found to be another one */
-    size_t target;                 /* index */
-    const kernel_form *form;       /* NULL: the first one that works */
-    const kernel_variant *variant; /* of that form; NULL: the form's own shape */
-    const char *variant_name;      /* "opencl-c/tile32"; "": the kernel itself */
+    bool compared, other_key; /* with the recorded key, and found to be another one */
+    size_t target;            /* index */
+    const kernel_form *form;  /* NULL: the first one that works */
+    const char *variant_name; /* the form's; "": the kernel itself */
     warm_outcome outcome;
     kiln_language language;
     uint64_t size;

@@ -6,43 +6,14 @@
 
 #include "cli/diag.h"
 #include "cli/opt.h"
-#include "kernel/kernel_data.h"
 #include "kernel/kernel_variants.h"
 
-static size_t most_items(const cli_kernel *kernel)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < kernel->form_count; i++) {
-        count += 1 + kernel->forms[i].variant_count;
-    }
-    return count;
-}
-
-/* One form, or one of its variants. */
-static bool add_item(warm_list *list, const warm_item *common, const kernel_form *form,
-                     const kernel_variant *variant, cli_pool *pool)
+static void add_item(warm_list *list, const warm_item *common, const kernel_form *form)
 {
     warm_item *item = &list->items[list->count++];
     *item = *common;
     item->form = form;
-    item->variant = variant;
-    item->variant_name =
-        pool_format(pool, "%s%s%s", kiln_language_name(form->language), variant != NULL ? "/" : "",
-                    variant != NULL ? variant->name : "");
-    return item->variant_name != NULL;
-}
-
-static bool add_variants(warm_list *list, const warm_item *common, cli_pool *pool)
-{
-    bool good = true;
-    for (size_t i = 0; i < common->kernel->form_count; i++) {
-        const kernel_form *form = &common->kernel->forms[i];
-        good = add_item(list, common, form, NULL, pool) && good;
-        for (size_t j = 0; j < form->variant_count; j++) {
-            good = add_item(list, common, form, &form->variants[j], pool) && good;
-        }
-    }
-    return good;
+    item->variant_name = form->name;
 }
 
 /* NULL unless the target is a device of this machine. */
@@ -57,67 +28,62 @@ static kiln_device *find_device(const cli_target *target)
 }
 
 /* What kiln tune chose, if it is not what is made anyway. Nothing that goes wrong here matters. */
-static bool add_chosen(warm_list *list, const warm_item *common, kiln_device *device,
-                       cli_pool *pool)
+static void add_chosen(warm_list *list, const warm_item *common, kiln_device *device)
 {
     kernel_variants *variants = NULL;
     kiln_tuning tuning = {.struct_size = sizeof(tuning)};
-    bool good = true;
     if (kernel_variants_create(common->kernel, &variants, NULL) == KILN_OK &&
         kiln_tuned_find(device, &variants->kernel, &tuning, NULL) == KILN_OK && tuning.known &&
         tuning.variant != tuning.baseline) {
-        const kernel_origin *origin = &variants->origins[tuning.variant];
-        const kernel_variant *chosen = NULL;
-        for (size_t i = 0; i < origin->form->variant_count; i++) {
-            const kernel_variant *one = &origin->form->variants[i];
-            chosen = origin->shape == &one->shape ? one : chosen;
-        }
-        good = add_item(list, common, origin->form, chosen, pool);
+        add_item(list, common, variants->sources[tuning.variant].form);
     }
     kernel_variants_destroy(variants);
-    return good;
 }
 
-static bool add_kernel(warm_list *list, cli_kernel *kernel, const cli_targets *targets,
-                       size_t target, bool variants, cli_pool *pool)
+static void add_kernel(warm_list *list, const cli_kernel *kernel, const cli_targets *targets,
+                       size_t target, bool variants)
 {
     const warm_item common = {
         .name = kernel->name, .kernel = kernel, .target = target, .variant_name = ""};
     const cli_target *to = &targets->items[target];
-    if (to->runtime == NULL || !kernel_has_variants(kernel)) {
+    const kernel_form *form = NULL;
+    if (to->runtime == NULL || kernel->variant_count == 0 || !variants) {
         list->items[list->count++] = common;
-        return true;
+        kiln_device *device =
+            to->runtime != NULL && kernel->variant_count > 0 ? find_device(to) : NULL;
+        if (device != NULL) {
+            add_chosen(list, &common, device);
+        }
+        return;
     }
-    if (variants) {
-        return add_variants(list, &common, pool);
+    for (size_t i = 0; (form = kernel_variants_form(kernel, i)) != NULL; i++) {
+        add_item(list, &common, form);
     }
-    kiln_device *device = find_device(to);
-    list->items[list->count++] = common;
-    /* Without the data files that sizes come from there is no knowing what was chosen for these. */
-    const bool known = kernel_data_settle(kernel, NULL) == KILN_OK || kernel->size_count == 0;
-    return device == NULL || !known || add_chosen(list, &common, device, pool);
 }
 
-kiln_status warm_list_make(cli_manifest *manifests, size_t manifest_count,
+kiln_status warm_list_make(const cli_manifest *manifests, size_t manifest_count,
                            const cli_targets *targets, bool variants, cli_pool *pool,
                            warm_list *out_list, kiln_diag *diag)
 {
     size_t most = 1;
     for (size_t i = 0; i < manifest_count; i++) {
         for (size_t k = 0; k < manifests[i].count; k++) {
-            most += targets->count * most_items(&manifests[i].kernels[k]);
+            const cli_kernel *kernel = &manifests[i].kernels[k];
+            most += targets->count * (1 + kernel->form_count + kernel->variant_count);
         }
     }
     *out_list = (warm_list){.items = pool_array(pool, most, sizeof(warm_item))};
-    bool good = out_list->items != NULL;
-    for (size_t t = 0; t < targets->count && good; t++) {
-        for (size_t i = 0; i < manifest_count && good; i++) {
-            for (size_t k = 0; k < manifests[i].count && good; k++) {
-                good = add_kernel(out_list, &manifests[i].kernels[k], targets, t, variants, pool);
+    if (out_list->items == NULL) {
+        return diag_no_memory(diag, "reading manifests");
+    }
+    for (size_t t = 0; t < targets->count; t++) {
+        for (size_t i = 0; i < manifest_count; i++) {
+            for (size_t k = 0; k < manifests[i].count; k++) {
+                add_kernel(out_list, &manifests[i].kernels[k], targets, t, variants);
             }
         }
     }
-    return good ? KILN_OK : diag_no_memory(diag, "reading manifests");
+    return KILN_OK;
 }
 
 kiln_status warm_shard_read(const char *text, warm_shard *out_shard, kiln_diag *diag)

@@ -14,7 +14,7 @@ typedef struct warm_list {
 /* Each kernel for each target; with `variants` its forms and variants one by one, otherwise, where
  * kiln tune chose another variant than the kernel's own form for a target's device, that one
  * besides. The targets are open. Shapes that data files have are settled. KILN_E_NOMEM. */
-kiln_status warm_list_make(cli_manifest *manifests, size_t manifest_count,
+kiln_status warm_list_make(const cli_manifest *manifests, size_t manifest_count,
                            const cli_targets *targets, bool variants, cli_pool *pool,
                            warm_list *out_list, kiln_diag *diag);
 

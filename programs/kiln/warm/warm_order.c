@@ -8,50 +8,17 @@
 #include <kiln/unstable/explain.h>
 #include <kiln/unstable/warm.h>
 
-#include "cli/host.h"
-#include "kernel/kernel_build.h"
-
-static const size_t max_source = (size_t)64 << 20;
-
 size_t warm_form_count(const warm_item *item)
 {
     return item->form != NULL ? 1 : item->kernel->form_count;
 }
 
-kiln_status warm_source_read(const warm_item *item, size_t index, warm_source *out_source,
+kiln_status warm_source_read(const warm_item *item, size_t index, kernel_source *out_source,
                              kiln_diag *diag)
 {
-    const struct kiln_cpu_kernel *builtin = NULL;
-    const kernel_variant *variant = item->variant;
-    kernel_form *form = &out_source->form;
-    kiln_source *source = &out_source->source;
-    memset(out_source, 0, sizeof(*out_source));
-    *form = item->form != NULL ? *item->form : item->kernel->forms[index];
-    if (variant != NULL) {
-        form->path = variant->path;
-        form->entry = variant->entry;
-        form->options = variant->options;
-        form->option_count = variant->option_count;
-    }
-    if (form->path == NULL || !kernel_source_init(item->kernel, form, source, &builtin)) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, item->kernel->name,
-                             "it is built into the program: there is nothing to compile");
-    }
-    if (variant != NULL) {
-        source->defines = variant->defines;
-        source->define_count = variant->define_count;
-    }
-    kiln_status status =
-        host_read_file(form->path, max_source, &out_source->text, &source->length, diag);
-    source->text = out_source->text;
-    source->name = host_spell(form->path, out_source->name, sizeof(out_source->name));
-    return status;
-}
-
-void warm_source_deinit(warm_source *source)
-{
-    free(source->text);
-    source->text = NULL;
+    return kernel_source_read_file(item->kernel,
+                                   item->form != NULL ? item->form : &item->kernel->forms[index],
+                                   "compile", out_source, diag);
 }
 
 static kiln_status take_first(void *user, const kiln_explanation *stage)
@@ -64,13 +31,13 @@ void warm_find_uses(kiln_runtime *runtime, const char *target, kiln_cache *cache
 {
     static const kiln_key none;
     for (size_t i = 0; runtime != NULL && i < warm_form_count(item); i++) {
-        warm_source own;
+        kernel_source own;
         kiln_key key = none;
         kiln_status status = warm_source_read(item, i, &own, NULL);
         if (status == KILN_OK) {
             status = kiln_compile_plan(runtime, target, &own.source, take_first, &key, NULL);
         }
-        warm_source_deinit(&own);
+        kernel_source_deinit(&own);
         if (status == KILN_MISS && memcmp(&key, &none, sizeof(key)) != 0) {
             kiln_cache_uses(cache, &key, 1, &item->uses, &item->last_use_ns);
             return;

@@ -2,22 +2,14 @@
 #ifndef KILN_PROGRAM_WARM_ORDER_H
 #define KILN_PROGRAM_WARM_ORDER_H
 
+#include "kernel/kernel_source.h"
 #include "warm/warm.h"
 
-/* A form of an item's kernel as a source, which points into the rest of it. */
-typedef struct warm_source {
-    kiln_source source;
-    kernel_form form;
-    char *text;
-    char name[1024];
-} warm_source;
-
 /* How many forms an item may be made of, and one of them. KILN_E_UNSUPPORTED for one that is built
- * into the program. warm_source_deinit in every case; the struct must not move. */
+ * into the program. kernel_source_deinit in every case. */
 size_t warm_form_count(const warm_item *item);
-kiln_status warm_source_read(const warm_item *item, size_t index, warm_source *out_source,
+kiln_status warm_source_read(const warm_item *item, size_t index, kernel_source *out_source,
                              kiln_diag *diag);
-void warm_source_deinit(warm_source *source);
 
 /* Fills item->uses from the cache's records. One that cannot be planned has none. */
 void warm_find_uses(kiln_runtime *runtime, const char *target, kiln_cache *cache, warm_item *item);

@@ -74,7 +74,7 @@ static kiln_status note_stage(void *user, const kiln_explanation *stage)
     return good ? KILN_OK : diag_no_memory(n->diag, "filling a pack");
 }
 
-kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const warm_source *source,
+kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const kernel_source *source,
                            warm_item *item, kiln_diag *diag)
 {
     noting n = {pack, item, diag};

@@ -19,7 +19,7 @@ kiln_status warm_pack_create(const char *path, kiln_cache *cache, cli_pool *pool
                              warm_pack **out_pack, kiln_diag *diag);
 /* Notes the stages of an item that has just been made; of one that bypasses the cache it notes in
  * the item why it will be missing. May be called side by side. */
-kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const warm_source *source,
+kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const kernel_source *source,
                            warm_item *item, kiln_diag *diag);
 /* The same for an item with one entry, by its key. */
 kiln_status warm_pack_note_key(warm_pack *pack, const kiln_key *key, warm_item *item,

@@ -13,7 +13,7 @@ kernel saxpy a:float x:floats y:floats
 y = a x * y +
 CODE
 run="run saxpy.fake --backend fake --global 16 --arg value:f32=2.5 --arg in:f32:16=fill:2 --arg inout:f32:16=fill:1"
-"$KILN" $run --no-cache --save 2=right.npy >/dev/null
+"$KILN" $run --no-cache --save 2=right.bin >/dev/null
 mkdir full inodes readonly stranger
 chmod 700 stranger
 chown 12345 stranger
@@ -28,7 +28,7 @@ cat /dev/zero >full/filler 2>/dev/null
 mount -o remount,ro readonly
 for place in full inodes readonly stranger; do
     printf '== %s\n' "$place"
-    for command in "$run --expect 2=right.npy" "$run -DX=1 --expect 2=right.npy" \
+    for command in "$run --expect 2=right.bin" "$run -DX=1 --expect 2=right.bin" \
         "compile saxpy.fake --backend fake -DX=2" ls "prune --max-size 1G" verify "verify --remove" clear; do
         printf '$ kiln %s\n' "$command"
         code=0

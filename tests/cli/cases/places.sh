@@ -5,11 +5,11 @@ kernel saxpy a:float x:floats y:floats
 y = a x * y +
 CODE
 run="run saxpy.fake --backend fake --global 16 --arg value:f32=2.5 --arg in:f32:16=fill:2 --arg inout:f32:16=fill:1"
-"$KILN" $run --no-cache --save 2=right.npy >/dev/null
+"$KILN" $run --no-cache --save 2=right.bin >/dev/null
 # The table, what is right, one line at most, and the exit code; then what looks into the cache.
 at() {
     printf '== %s\n' "$1"
-    t $run --cache-dir "$PWD/$1" --expect 2=right.npy
+    t $run --cache-dir "$PWD/$1" --expect 2=right.bin
     t compile saxpy.fake --backend fake -DX=1 --cache-dir "$PWD/$1"
     t ls --cache-dir "$PWD/$1"
     t prune --max-size 1G --cache-dir "$PWD/$1"
@@ -33,8 +33,8 @@ done
 find open real dangling file | sort
 # A file where a directory of the cache should be costs the entries that would be there, no more.
 printf '== odd\n'
-t $run --cache-dir "$PWD/odd" --expect 2=right.npy
-t $run --cache-dir "$PWD/odd" --expect 2=right.npy
+t $run --cache-dir "$PWD/odd" --expect 2=right.bin
+t $run --cache-dir "$PWD/odd" --expect 2=right.bin
 # A line of the path's is not one of the command's.
 "$KILN" stats --cache-dir "$PWD/two
 entries   7"

@@ -12,10 +12,10 @@ __kernel void scale(float a, __global const float *x, __global float *y, __local
 END
 mkdir include
 echo '#define GAIN 2.0f' >include/gain.h
-run="run k.cl -b opencl -d opencl:0 -I include -g 64 -l 16 --arg value:f32=1.5 --arg in:f32:64=range:0:1"
-t $run --arg out:f32:64 --arg local:f32:16 --save 2=y.npy
-t $run --arg out:f32:64 --arg local:f32:16 --expect 2=y.npy
-t $run --arg out:f32:64 --arg local:f32:16 --expect 2=y.npy -X -cl-mad-enable
+run="run k.cl -b opencl -d opencl:0 -I include -g 64 -l 16 --arg value:f32=1.5 --arg in:f32:64=random:0:1"
+t $run --arg out:f32:64 --arg local:f32:16 --save 2=y.bin
+t $run --arg out:f32:64 --arg local:f32:16 --expect 2=y.bin
+t $run --arg out:f32:64 --arg local:f32:16 --expect 2=y.bin -X -cl-mad-enable
 t $run --arg out:f32:64
 t $run --arg out:i32:64 --arg local:f32:16
 t $run --arg out:f32:64 --arg value:f32=1

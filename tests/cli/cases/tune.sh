@@ -13,14 +13,14 @@ manifest() {
     cat >"$1" <<END
 {"kiln_manifest": 1, "kernels": [
   {"name": "f", "sources": {"fake": "slow.fake"}, "defines": {"FACTOR": "2"},
-   "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [64], "init": {"range": [0, 1]}},
+   "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [64], "init": {"random": [0, 1]}},
             {"name": "y", "kind": "out", "type": "f32", "shape": [64]}],
    "launch": {"global": [64], "local": [4]},
    "variants": {"fake": [
      {"name": "group8", "launch": {"local": [8]}},
      {"name": "quick", "source": "quick.fake", "defines": {"FACTOR": "$2"}},
      {"name": "odd", "launch": {"local": [5]}}]},
-   "size": ["y"], "flops": "2 * y", "bytes": "8 * y"},
+   "size": ["y"], "flops": "2 * y"},
   {"name": "plain", "sources": {"fake": "slow.fake"}, "entry": "f",
    "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [64]},
             {"name": "y", "kind": "out", "type": "f32", "shape": [64]}],

@@ -64,7 +64,7 @@ END
 cat >app/v.json <<'END'
 {"kiln_manifest": 1, "kernels": [
   {"name": "f", "sources": {"fake": "slow.fake", "opencl-c": "other.cl"}, "defines": {"FACTOR": "2"},
-   "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [64], "init": {"range": [0, 1]}},
+   "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [64], "init": {"random": [0, 1]}},
             {"name": "y", "kind": "out", "type": "f32", "shape": [64]}],
    "launch": {"global": [64], "local": [4]},
    "variants": {"fake": [
@@ -96,22 +96,6 @@ t warm app/v.json --target fake:0 -j1
 t warm app/v.json --target fake:1 -j1
 "$KILN" run app/v.json -b fake --kernel f --repeat 1 --json | grep -E '"(variant|origin|compiles)"'
 unset KILN_PACKS
-# Where a size comes from a data file, its shape is looked at; without it nothing is known of a choice.
-"$KILN" run app/slow.fake -b fake -g 64 --arg in:f32:64=range:0:1 --arg out:f32:64 --save 1=app/x.npy --repeat 1 >/dev/null 2>&1
-sed -e 's/"type": "f32", "shape": \[64\], "init": {"range": \[0, 1\]}/"type": "f32", "init": {"file": "x.npy"}/' \
-    -e '0,/"launch"/s//"size": ["x"], "launch"/' app/v.json >app/sized.json
-KILN_CACHE_DIR=$PWD/sized
-"$KILN" tune app/sized.json -b fake --kernel f --budget 1h --json | grep -E '^      "(variant|from)"'
-"$KILN" pack create sized.kpack >/dev/null
-KILN_PACKS=$PWD/sized.kpack
-export KILN_PACKS
-for there in yes no; do
-    [ $there = yes ] || rm app/x.npy
-    KILN_CACHE_DIR=$PWD/sized.$there
-    t warm app/sized.json --target fake:0 -j1
-done
-unset KILN_PACKS
-KILN_CACHE_DIR=$PWD/chosen
 # Into a cache that is only read nothing can be put; what is there already can be packed.
 KILN_READONLY=1 t warm app/a.json --target fake:0 --pack /dev/null/none.kpack -j1
 KILN_READONLY=1 t warm app/a.json --target fake:0 -j1

@@ -64,9 +64,9 @@ static void numbers_are_read_strictly(void **state)
 {
     data_number number;
     assert_true(data_parse_number("-9223372036854775808", &number));
-    assert_true(number.is_integer && number.integer == INT64_MIN);
+    assert_true(!number.is_real && number.integer == INT64_MIN);
     assert_true(data_parse_number("2.5e-3", &number));
-    assert_false(number.is_integer);
+    assert_true(number.is_real);
     static const char *const bad[] = {"",    "x",  "1x", "0x10",  "inf",
                                       "nan", " 1", "1 ", "1e999", "--1"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -78,15 +78,16 @@ static void filled_values_are_all_there(void **state)
 {
     enum { MOST = 1000, GUARD = 0x5A };
     static const size_t counts[] = {0, 1, 2, 3, 7, MOST};
-    const data_init inits[] = {{.kind = DATA_ZERO}, {.kind = DATA_FILL, .a = data_of_integer(3)}};
+    const data_init inits[] = {{.kind = DATA_FILL}, {.kind = DATA_FILL, .a = data_of_integer(3)}};
     unsigned char values[MOST * 8 + 1];
     for (unsigned type = 0; type < DATA_TYPE_COUNT; type++) {
         for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
             for (size_t k = 0; k < 2; k++) {
                 const size_t end = counts[n] * data_type_size((data_type)type);
                 memset(values, GUARD, sizeof(values));
-                assert_int_equal(data_generate(&inits[k], (data_type)type, counts[n], values, NULL),
-                                 KILN_OK);
+                assert_int_equal(
+                    data_generate(&inits[k], "x", (data_type)type, counts[n], values, NULL),
+                    KILN_OK);
                 for (size_t i = 0; i < counts[n]; i++) {
                     assert_true(data_get((data_type)type, values, i) == (k == 0 ? 0.0 : 3.0));
                 }
@@ -101,7 +102,7 @@ static void generated_values_stay_the_same(void **state)
     /* The first outputs of splitmix64 for seed 1234567, as published with it, over 2^64. */
     const data_init init = {DATA_RANDOM, data_of_real(0.0), data_of_real(1.0), 1234567, NULL};
     double values[3];
-    assert_int_equal(data_generate(&init, DATA_F64, 3, values, NULL), KILN_OK);
+    assert_int_equal(data_generate(&init, "x", DATA_F64, 3, values, NULL), KILN_OK);
     static const uint64_t outputs[] = {UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
                                        UINT64_C(9817491932198370423)};
     for (size_t i = 0; i < 3; i++) {
@@ -114,7 +115,7 @@ static void random_integers_reach_both_ends(void **state)
     const data_init init = {DATA_RANDOM, data_of_integer(-2), data_of_integer(2), 7, NULL};
     int8_t values[1000];
     int seen[5] = {0};
-    assert_int_equal(data_generate(&init, DATA_I8, 1000, values, NULL), KILN_OK);
+    assert_int_equal(data_generate(&init, "x", DATA_I8, 1000, values, NULL), KILN_OK);
     for (size_t i = 0; i < 1000; i++) {
         assert_between(values[i], -2, 2);
         seen[values[i] + 2]++;
@@ -127,12 +128,14 @@ static void random_integers_reach_both_ends(void **state)
 static void what_does_not_fit_is_refused(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    const data_init init = {DATA_RANGE, data_of_integer(250), data_of_integer(1), 0, NULL};
+    data_init init = {DATA_FILL, data_of_integer(255), data_of_integer(0), 0, NULL};
     uint8_t values[7];
-    assert_int_equal(data_generate(&init, DATA_U8, 6, values, &diag), KILN_OK);
-    assert_int_equal(values[5], 255);
-    assert_int_equal(data_generate(&init, DATA_U8, 7, values, &diag), KILN_E_INVALID);
-    assert_non_null(strstr(diag.why, "u8 cannot hold 256, element 6"));
+    assert_int_equal(data_generate(&init, "x", DATA_U8, 7, values, &diag), KILN_OK);
+    assert_int_equal(values[6], 255);
+    init.a = data_of_integer(256);
+    assert_int_equal(data_generate(&init, "x", DATA_U8, 7, values, &diag), KILN_E_INVALID);
+    assert_string_equal(diag.what, "x");
+    assert_non_null(strstr(diag.why, "u8 cannot hold 256, element 0"));
 }
 
 static data_difference compare(float got, double want, double absolute, double relative)

@@ -30,15 +30,13 @@ static void every_form_is_read(void **state)
     assert_int_equal(arg.count, 20);
     assert_int_equal(arg.init.kind, DATA_RANDOM);
     assert_int_equal(arg.init.seed, 9);
-    arg = parse_good("inout:f64:7=range:0:0.5", &pool);
+    arg = parse_good("inout:f64:7=fill:0.5", &pool);
     assert_int_equal(arg.access, KERNEL_INOUT);
-    assert_true(arg.init.kind == DATA_RANGE && arg.init.b.real == 0.5);
+    assert_true(arg.init.kind == DATA_FILL && arg.init.a.real == 0.5);
     assert_int_equal(arg.init.seed, 4);
-    arg = parse_good("in=a.npy", &pool);
-    assert_true(arg.shape_from_file && arg.type == DATA_TYPE_COUNT);
-    assert_string_equal(arg.init.file, "a.npy");
-    arg = parse_good("in:u8:16=some:odd.npy", &pool);
+    arg = parse_good("in:u8:16=file:some:odd=name", &pool);
     assert_int_equal(arg.init.kind, DATA_FILE);
+    assert_string_equal(arg.init.file, "some:odd=name");
     arg = parse_good("out:f16:2x3x4", &pool);
     assert_true(arg.access == KERNEL_OUT && arg.rank == 3 && arg.count == 24);
     arg = parse_good("local:f32:256", &pool);
@@ -63,7 +61,7 @@ static void what_is_wrong_is_refused(void **state)
                                       "in:f32:4=random:1",
                                       "in:f32:4=random:2:1",
                                       "in:f32:4=random:0:1:-1",
-                                      "in:f32:4=range:0:1:2",
+                                      "in:f32:4=file:",
                                       "in:f32:4=nothing",
                                       "in:f32:1:2=fill:1",
                                       "value:f32",
@@ -73,7 +71,7 @@ static void what_is_wrong_is_refused(void **state)
                                       "value:i32=1.5",
                                       "value:f32:1=1",
                                       "out:f32:4=fill:1",
-                                      "out=a.npy",
+                                      "out:f32:4=file:a",
                                       "local:f32:4x4",
                                       "local:f32:0"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -92,9 +90,9 @@ static void files_name_their_argument(void **state)
 {
     size_t index = 0;
     const char *file = NULL;
-    assert_true(kernel_arg_parse_file("12=a=b.npy", &index, &file));
+    assert_true(kernel_arg_parse_file("12=a=b.bin", &index, &file));
     assert_int_equal(index, 12);
-    assert_string_equal(file, "a=b.npy");
+    assert_string_equal(file, "a=b.bin");
     assert_false(kernel_arg_parse_file("12=", &index, &file));
     assert_false(kernel_arg_parse_file("=a", &index, &file));
     assert_false(kernel_arg_parse_file("a", &index, &file));

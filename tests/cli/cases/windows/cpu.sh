@@ -38,15 +38,15 @@ KILN_KERNEL_GROUP(row_sum, 64, 1, 1, KILN_IN(float, x), KILN_OUT(float, sums))
 END
 scale="run k.c -b cpu -g 8 --arg value:f32=2 --arg in:f32:8=fill:4 --arg out:f32:8"
 # shellcheck disable=SC2086
-t $scale --save 2=y.npy
-od -An -f -w4 -j 128 -N 4 y.npy
+t $scale --save 2=y.bin
+od -An -f -w4 -N 4 y.bin
 # shellcheck disable=SC2086
-t $scale --expect 2=y.npy
+t $scale --expect 2=y.bin
 sed -i 's/3.0f/3.5f/' gain.h
 # shellcheck disable=SC2086
-t $scale --expect 2=y.npy | sed 's/y\[.*/y.../'
-t run sum.c -b cpu -g 256 --arg in:f32:256=fill:1 --arg out:f32:4 --save 1=sums.npy
-od -An -f -w4 -j 128 -N 4 sums.npy
+t $scale --expect 2=y.bin | sed 's/y\[.*/y.../'
+t run sum.c -b cpu -g 256 --arg in:f32:256=fill:1 --arg out:f32:4 --save 1=sums.bin
+od -An -f -w4 -N 4 sums.bin
 t run "$SOURCE_DIR/kernels/manifest.json" -b cpu --kernel softmax | sed -E 's/[0-9.]+e-[0-9]+/E/'
 printf '#include <kiln_kernel.h>\nKILN_KERNEL(k, KILN_OUT(float, y))\n{\n    y[0] = missing;\n}\n' >bad.c
 t compile bad.c -b cpu

@@ -12,8 +12,8 @@ t compile 'grüße 世界.fake' -b fake -o 'größe.bin'
 t compile 'sub\one.fake' -b fake -o 'sub\one.bin'
 [ -s sub/one.bin ] && echo there
 t compile 'SUB/One.fake' -b fake
-t run 'sub\one.fake' -b fake -g 4 --arg inout:f32:4=fill:3 --save '0=sub\six.npy'
-t run sub/one.fake -b fake -g 4 --arg inout:f32:4=fill:3 --expect 0=sub/six.npy
+t run 'sub\one.fake' -b fake -g 4 --arg inout:f32:4=fill:3 --save '0=sub\six.bin'
+t run sub/one.fake -b fake -g 4 --arg inout:f32:4=fill:3 --expect 0=sub/six.bin
 # Nothing is made of patterns, quotes and backslashes at the end.
 t compile '*.fake' -b fake
 t compile 'a "b" \\x' -b fake

@@ -1,1 +1,1 @@
-s#/nowhere/x.npy: No such file or directory#/nowhere/x.npy: Path not found#
+s#/nowhere/x.bin: No such file or directory#/nowhere/x.bin: Path not found#
