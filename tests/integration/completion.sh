@@ -1,6 +1,6 @@
 #!/bin/bash
 # completion.sh KILN: in each shell that is here, what completion offers is what --help lists: the
-# commands, every option of every command, verbs, backends, files. KILN_REQUIRE_SHELLS=1: all must be here.
+# commands, every option of every command, verbs, backends; files elsewhere. KILN_REQUIRE_SHELLS=1: all must be here.
 set -eu
 kiln=$1
 folder=$(mktemp -d)
@@ -10,9 +10,6 @@ mkdir a-folder && : >a-file.json
 unset "${!KILN_@}"
 
 export PATH="${kiln%/*}:$PATH" KILN_CACHE_DIR=$folder/cache
-printf 'kernel k x:floats\nx = x 1 +\n' >k.fake
-"$kiln" compile k.fake -b fake >/dev/null
-key=$("$kiln" ls | sed -n '2s/ .*//p')
 
 commands=$("$kiln" help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | sort)
 # The options of a command, long ones and letters.
@@ -48,18 +45,9 @@ in_bash() {
     same "bash: kiln run --backend=o" "$(ask kiln run -b o)" "$(ask kiln run --backend = o)"
     has "bash: kiln run -x" opencl-c "$(ask kiln run -x '')"
     has "bash: kiln run -x" hip "$(ask kiln run -x '')"
-    has "bash: kiln run --arg" inout: "$(ask kiln run --arg '')"
-    has "bash: kiln warm -t" vulkan:spirv "$(ask "$kiln" warm -t '')"
-    has "bash: kiln compile --target=cpu:" native "$(ask "$kiln" compile --target = cpu :)"
-    has "bash: kiln run -d" fake:1 "$(KILN_BACKEND=fake ask "$kiln" run -d '')"
-    has "bash: kiln run -d fake:" 1 "$(KILN_BACKEND=fake ask "$kiln" run -d fake :)"
-    has "bash: kiln show" "$key" "$(ask "$kiln" show '')"
-    has "bash: kiln explain" "$key" "$(ask "$kiln" explain '')"
-    has "bash: kiln ls -t" fake-0 "$(ask "$kiln" ls -t '')"
     has "bash: kiln pack" extract "$(ask kiln pack '')"
-    has "bash: kiln run" a-file.json "$(ask kiln run a)"
-    has "bash: kiln run -I" a-folder "$(ask kiln run -I a)"
-    same "bash: kiln run -I" a-folder "$(ask kiln run -I a)"
+    same "bash: kiln run" "" "$(ask kiln run a)" # and so files
+    complete -p kiln | grep -q -e '-o default' || exit 1
     echo "bash: fine"
 }
 
@@ -82,8 +70,8 @@ END2
         same "zsh: kiln $command" "$(options "$command")" "$got"
     done
     has "zsh: kiln pack" extract: "$(ask kiln pack '')"
-    has "zsh: kiln run -b" opencl:opencl "$(ask kiln run -b '')"
-    has "zsh: kiln run --backend=" opencl:opencl "$(ask kiln run --backend=o)"
+    has "zsh: kiln run -b" opencl: "$(ask kiln run -b '')"
+    has "zsh: kiln run --backend=" opencl: "$(ask kiln run --backend=o)"
     # And the real thing accepts every specification.
     zsh -fc 'autoload -U compinit && compinit -D -u -d ./dump && source ./_kiln && whence -w _kiln' |
         grep -q function
@@ -106,7 +94,6 @@ in_fish() {
     has "fish: kiln run -x" opencl-c "$(ask 'kiln run -x ')"
     has "fish: kiln run --backend=" --backend=opencl "$(ask 'kiln run --backend=o')"
     has "fish: kiln run -x" hip "$(ask 'kiln run -x ')"
-    has "fish: kiln show" "$key" "$(ask 'kiln show ')"
     has "fish: kiln pack" extract "$(ask 'kiln pack ')"
     has "fish: kiln run" a-file.json "$(ask 'kiln run a')"
     echo "fish: fine"

@@ -1,82 +1,59 @@
 /* Blanks, '#' and '$' are quoted as gcc quotes them. */
 #include "cmd/depfile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <kiln/unstable/explain.h>
 
 #include "cli/host.h"
 
-typedef struct depfile {
-    char *text;
-    size_t length, room;
-} depfile;
-
-static bool append_depfile(depfile *list, const char *text, size_t length)
+static void put_quoted(FILE *file, const char *path)
 {
-    if (list->length + length > list->room) {
-        const size_t room = 2 * (list->length + length) + 256;
-        char *grown = realloc(list->text, room);
-        if (grown == NULL) {
-            return false;
-        }
-        list->text = grown;
-        list->room = room;
-    }
-    memcpy(list->text + list->length, text, length);
-    list->length += length;
-    return true;
-}
-
-static bool append_quoted(depfile *list, const char *path)
-{
-    bool good = true;
-    for (const char *at = path; good && *at != '\0'; at++) {
+    for (const char *at = path; *at != '\0'; at++) {
         if (*at == ' ' || *at == '\t' || *at == '#') {
             /* A backslash before a blank is quoted, too. */
-            for (const char *back = at; good && back > path && back[-1] == '\\'; back--) {
-                good = append_depfile(list, "\\", 1);
+            for (const char *back = at; back > path && back[-1] == '\\'; back--) {
+                (void)fputc('\\', file);
             }
-            good = good && append_depfile(list, "\\", 1);
+            (void)fputc('\\', file);
         } else if (*at == '$') {
-            good = append_depfile(list, "$", 1);
+            (void)fputc('$', file);
         }
-        good = good && append_depfile(list, at, 1);
+        (void)fputc(*at, file);
     }
-    return good;
 }
 
 static kiln_status add_path(void *user, const char *path)
 {
-    static const char next[] = " \\\n ";
-    depfile *list = user;
     const bool here = path[0] == '.' && path[1] == '/'; /* as build systems write it */
-    return append_depfile(list, next, sizeof(next) - 1) &&
-                   append_quoted(list, here ? path + 2 : path)
-               ? KILN_OK
-               : KILN_E_NOMEM;
+    (void)fputs(" \\\n ", user);
+    put_quoted(user, here ? path + 2 : path);
+    return KILN_OK;
 }
 
 kiln_status depfile_write(const char *path, const char *output, const char *file,
                           kiln_runtime *runtime, const char *target, const kiln_source *source,
                           kiln_diag *diag)
 {
-    depfile list = {NULL, 0, 0};
-    kiln_status status = append_quoted(&list, output) && append_depfile(&list, ":", 1)
-                             ? add_path(&list, file)
-                             : KILN_E_NOMEM;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *list = host_text_open(&text, &size);
+    if (list == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, path, "out of memory");
+    }
+    put_quoted(list, output);
+    (void)fputc(':', list);
+    (void)add_path(list, file);
+    kiln_status status = kiln_compile_headers(runtime, target, source, add_path, list, diag);
+    (void)fputc('\n', list);
+    if (status == KILN_OK && !host_text_finish(list, &text, &size)) {
+        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, path, "out of memory");
+    }
     if (status == KILN_OK) {
-        status = kiln_compile_headers(runtime, target, source, add_path, &list, diag);
+        status = host_write_file(path, text, size, diag);
     }
-    if (status == KILN_OK && !append_depfile(&list, "\n", 1)) {
-        status = KILN_E_NOMEM;
-    }
-    if (status == KILN_E_NOMEM) {
-        (void)kiln_diag_set(diag, status, NULL, path, "out of memory");
-    } else if (status == KILN_OK) {
-        status = host_write_file(path, list.text, list.length, diag);
-    }
-    free(list.text);
+    (void)fclose(list); /* memory */
+    free(text);
     return status;
 }

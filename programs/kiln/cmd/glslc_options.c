@@ -12,26 +12,30 @@ bool glslc_is_meant(const glslc_options *options)
            options->depfile_path != NULL || options->compile_only;
 }
 
-static const char *first_of_glsl(const glslc_options *options)
+/* Options for the compiler, in the order in which it gets them. */
+static const struct {
+    const char *name;
+    size_t offset;
+    bool has_value;
+} rows[] = {{"-std=", offsetof(glslc_options, version), true},
+            {"--target-env=", offsetof(glslc_options, environment), true},
+            {"--target-spv=", offsetof(glslc_options, spirv), true},
+            {"-O", offsetof(glslc_options, optimise), false},
+            {"-O0", offsetof(glslc_options, not_optimise), false},
+            {"-Os", offsetof(glslc_options, optimise_size), false},
+            {"-g", offsetof(glslc_options, debug), false},
+            {"-w", offsetof(glslc_options, no_warnings), false},
+            {"-Werror", offsetof(glslc_options, warnings_fail), false}};
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+/* The value of a row that is given, "" of a flag; NULL: it is not. */
+static const char *value_of(const glslc_options *options, size_t row)
 {
-    const struct {
-        bool given;
-        const char *name;
-    } rows[] = {{options->version != NULL, "-std="},
-                {options->environment != NULL, "--target-env"},
-                {options->spirv != NULL, "--target-spv"},
-                {options->optimise, "-O"},
-                {options->not_optimise, "-O0"},
-                {options->optimise_size, "-Os"},
-                {options->debug, "-g"},
-                {options->no_warnings, "-w"},
-                {options->warnings_fail, "-Werror"}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (rows[i].given) {
-            return rows[i].name;
-        }
+    const void *field = (const unsigned char *)options + rows[row].offset;
+    if (rows[row].has_value) {
+        return *(const char *const *)field;
     }
-    return NULL;
+    return *(const bool *)field ? "" : NULL;
 }
 
 /* Of MD, c and fshader-stage one is given, by a build that calls glslc. */
@@ -78,15 +82,21 @@ static bool are_glsl(const source_file_options *file, const opt_list *files)
 static kiln_status check_language(const glslc_options *options, const source_file_options *file,
                                   const char *path, kiln_diag *diag)
 {
-    const char *name = first_of_glsl(options);
+    size_t row = 0;
+    while (row < ROWS && value_of(options, row) == NULL) {
+        row++;
+    }
     kiln_language language = KILN_LANG_NONE;
+    if (row == ROWS) {
+        return KILN_OK;
+    }
     kiln_status status = source_file_language(file->language, path, &language, diag);
-    if (status == KILN_OK && name != NULL && language != KILN_LANG_GLSL) {
+    if (status == KILN_OK && language != KILN_LANG_GLSL) {
         char fix[96];
-        (void)snprintf(fix, sizeof(fix), "if it is for the compiler, pass it with -X: -X %s%s",
-                       name, options->version != NULL ? options->version : "");
-        return kiln_diag_set(diag, KILN_E_INVALID, fix, name, "is for GLSL, and %.100s is %s", path,
-                             kiln_language_name(language));
+        (void)snprintf(fix, sizeof(fix), "if it is for the compiler, pass it with -X: -X %s%.40s",
+                       rows[row].name, value_of(options, row));
+        return kiln_diag_set(diag, KILN_E_INVALID, fix, rows[row].name,
+                             "is for GLSL, and %.100s is %s", path, kiln_language_name(language));
     }
     return status;
 }
@@ -115,44 +125,23 @@ static kiln_status check_glslc_options(const glslc_options *options, const char 
     return KILN_OK;
 }
 
-typedef struct text_row {
-    const char *name, *value;
-} text_row;
-
 static bool append_glslc_options(opt_list *list, const glslc_options *options, cli_pool *pool)
 {
-    const text_row texts[] = {{"-std=", options->version},
-                              {"--target-env=", options->environment},
-                              {"--target-spv=", options->spirv}};
-    const struct {
-        bool given;
-        const char *name;
-    } flags[] = {{options->optimise, "-O"},       {options->not_optimise, "-O0"},
-                 {options->optimise_size, "-Os"}, {options->debug, "-g"},
-                 {options->no_warnings, "-w"},    {options->warnings_fail, "-Werror"}};
-    const size_t most = list->count + 9;
-    const char **items = pool_array(pool, most, sizeof(*items));
-    if (items == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < list->count; i++) {
+    const char **items = pool_array(pool, list->count + ROWS, sizeof(*items));
+    for (size_t i = 0; items != NULL && i < list->count; i++) {
         items[i] = list->items[i];
     }
     list->items = items;
-    for (size_t i = 0; i < 3; i++) {
-        if (texts[i].value != NULL) {
-            items[list->count] = pool_format(pool, "%s%s", texts[i].name, texts[i].value);
+    for (size_t i = 0; items != NULL && i < ROWS; i++) {
+        const char *value = value_of(options, i);
+        if (value != NULL) {
+            items[list->count] = pool_format(pool, "%s%s", rows[i].name, value);
             if (items[list->count++] == NULL) {
                 return false;
             }
         }
     }
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-        if (flags[i].given) {
-            items[list->count++] = flags[i].name;
-        }
-    }
-    return true;
+    return items != NULL;
 }
 
 kiln_status glslc_apply(const glslc_options *options, const char *output, const opt_list *files,
@@ -163,9 +152,7 @@ kiln_status glslc_apply(const glslc_options *options, const char *output, const 
         file->language = "glsl";
     }
     for (size_t i = 0; status == KILN_OK && i < files->count; i++) {
-        status = first_of_glsl(options) != NULL
-                     ? check_language(options, file, files->items[i], diag)
-                     : KILN_OK;
+        status = check_language(options, file, files->items[i], diag);
     }
     const glslc_options all = stands_for_glslc(options) && are_glsl(file, files)
                                   ? with_defaults(options, &file->compiler_options)
