@@ -23,8 +23,9 @@ static bool is_dictionary(const kiln_key *key, const kiln_blob *content)
         kiln_recipe_create(KN_STAGE_AT(kiln_dictionary), &recipe, NULL) != KILN_OK) {
         return false;
     }
-    if (kiln_recipe_set_target(recipe, KN_WIRE_TARGET, NULL) == KILN_OK &&
-        kiln_recipe_add_bytes(recipe, "content", kiln_blob_data(content), size, NULL) == KILN_OK) {
+    kiln_recipe_set_target(recipe, KN_WIRE_TARGET);
+    kiln_recipe_add_bytes(recipe, "content", kiln_blob_data(content), size);
+    if (kiln_recipe_status(recipe, NULL) == KILN_OK) {
         own = kiln_recipe_key(recipe);
     }
     kiln_recipe_destroy(recipe);
