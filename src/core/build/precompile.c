@@ -51,7 +51,8 @@ static size_t skip_directive(const char *text, size_t length, size_t at)
     return at;
 }
 
-size_t kn_leading_directives(const char *text, size_t length)
+/* Bytes of a C-like text before its first token that is not a directive's. */
+static size_t measure_directives(const char *text, size_t length)
 {
     size_t at = 0;
     size_t end = 0; /* after the last whole directive */
@@ -146,7 +147,7 @@ void kn_precompile_init(kn_precompile *precompile, const kn_build *build, const 
     }
     char name[KILN_KEY_TEXT_SIZE];
     const kiln_source *source = &build->source.source;
-    size_t leading = kn_leading_directives(source->text, source->length);
+    size_t leading = measure_directives(source->text, source->length);
     if (leading == 0 || kn_closure_places(run->closure, add_file, precompile) != KILN_OK ||
         find_name(build, run, stage, leading, name) != KILN_OK) {
         return;

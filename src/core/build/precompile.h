@@ -17,7 +17,4 @@ void kn_precompile_init(kn_precompile *precompile, const kn_build *build, const 
                         const kiln_stage *stage);
 void kn_precompile_deinit(kn_precompile *precompile);
 
-/* Bytes of a C-like text before its first token that is not a directive's. */
-size_t kn_leading_directives(const char *text, size_t length);
-
 #endif

@@ -109,6 +109,20 @@ kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag)
     return check_lists(source, diag);
 }
 
+/* `dir` in front of the source's include dirs; NULL when out of memory. */
+static const char **prepend_dir(const char *dir, const kiln_source *source)
+{
+    const char **dirs = (const char **)calloc(source->include_dir_count + 1, sizeof(const char *));
+    if (dirs == NULL) {
+        return NULL;
+    }
+    dirs[0] = dir;
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        dirs[i + 1] = source->include_dirs[i];
+    }
+    return dirs;
+}
+
 kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolved, kiln_diag *diag)
 {
     kiln_source room;
@@ -126,15 +140,10 @@ kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolv
     resolved.reduced.entry_count = source->entry_count;
     if (source->name != NULL && strchr(source->name, '/') != NULL) {
         resolved.dir = kn_path_dir(source->name);
-        resolved.include_dirs =
-            (const char **)calloc(source->include_dir_count + 1, sizeof(const char *));
+        resolved.include_dirs = prepend_dir(resolved.dir, source);
         if (resolved.dir == NULL || resolved.include_dirs == NULL) {
             kn_resolved_deinit(&resolved);
             return kn_no_memory(diag, source->name);
-        }
-        resolved.include_dirs[0] = resolved.dir;
-        for (size_t i = 0; i < source->include_dir_count; i++) {
-            resolved.include_dirs[i + 1] = source->include_dirs[i];
         }
         resolved.source.include_dirs = resolved.include_dirs;
         resolved.source.include_dir_count = source->include_dir_count + 1;
@@ -146,18 +155,12 @@ kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolv
 
 kiln_status kn_source_search_current(kn_resolved *resolved, kiln_diag *diag)
 {
-    size_t count = resolved->source.include_dir_count;
-    const char **dirs = (const char **)calloc(count + 1, sizeof(const char *));
-    if (dirs == NULL) {
+    resolved->searched_dirs = prepend_dir(".", &resolved->source);
+    if (resolved->searched_dirs == NULL) {
         return kn_no_memory(diag, "a source");
     }
-    dirs[0] = ".";
-    for (size_t i = 0; i < count; i++) {
-        dirs[i + 1] = resolved->source.include_dirs[i];
-    }
-    resolved->searched_dirs = dirs;
-    resolved->searched.include_dirs = dirs;
-    resolved->searched.include_dir_count = count + 1;
+    resolved->searched.include_dirs = resolved->searched_dirs;
+    resolved->searched.include_dir_count = resolved->source.include_dir_count + 1;
     return KILN_OK;
 }
 

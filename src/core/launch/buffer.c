@@ -5,15 +5,10 @@
 
 #include "base/diag.h"
 
-kiln_status kiln_buffer_create(kiln_device *device, size_t size, kiln_buffer **out_buffer,
-                               kiln_diag *diag)
+kiln_status kn_buffer_make(kiln_device *device, size_t size, uint64_t address,
+                           kiln_buffer **out_buffer, kiln_diag *diag)
 {
-    *out_buffer = NULL;
-    if (size == 0 || (device->info.max_buffer_bytes != 0 && size > device->info.max_buffer_bytes)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "ask for less, or for at least one byte",
-                             "creating a buffer", "%zu bytes; %s takes 1 to %llu", size,
-                             device->info.name, (unsigned long long)device->info.max_buffer_bytes);
-    }
+    const kn_instance *in = &device->driver->in;
     void *handle = NULL;
     kiln_status status = kn_device_handle(device, &handle, diag);
     if (status != KILN_OK) {
@@ -25,13 +20,26 @@ kiln_status kiln_buffer_create(kiln_device *device, size_t size, kiln_buffer **o
     }
     buffer->device = device;
     buffer->size = size;
-    status = kn_hal_buffer_create(&device->driver->in, handle, size, &buffer->handle, diag);
+    status = address == 0 ? kn_hal_buffer_create(in, handle, size, &buffer->handle, diag)
+                          : kn_hal_buffer_wrap(in, handle, address, size, &buffer->handle, diag);
     if (status != KILN_OK) {
         free(buffer);
         return status;
     }
     *out_buffer = buffer;
     return KILN_OK;
+}
+
+kiln_status kiln_buffer_create(kiln_device *device, size_t size, kiln_buffer **out_buffer,
+                               kiln_diag *diag)
+{
+    *out_buffer = NULL;
+    if (size == 0 || (device->info.max_buffer_bytes != 0 && size > device->info.max_buffer_bytes)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "ask for less, or for at least one byte",
+                             "creating a buffer", "%zu bytes; %s takes 1 to %llu", size,
+                             device->info.name, (unsigned long long)device->info.max_buffer_bytes);
+    }
+    return kn_buffer_make(device, size, 0, out_buffer, diag);
 }
 
 void kiln_buffer_destroy(kiln_buffer *buffer)

@@ -1,6 +1,6 @@
 /* Buffers, queues and events inside core.
  *
- * The two functions are in queue.c. */
+ * Those of queues are in queue.c. */
 #ifndef KILN_CORE_BUFFER_H
 #define KILN_CORE_BUFFER_H
 
@@ -17,6 +17,13 @@ struct kiln_queue {
     void *handle;
     bool borrowed; /* in a stream that others own: its end waits for nothing */
 };
+
+/* kiln_buffer_create; with an `address` that is not 0, a buffer over the memory there. */
+kiln_status kn_buffer_make(kiln_device *device, size_t size, uint64_t address,
+                           kiln_buffer **out_buffer, kiln_diag *diag);
+/* kiln_queue_create; with `native`, a queue in that stream of others. */
+kiln_status kn_queue_make(kiln_device *device, const uint64_t *native, kiln_queue **out_queue,
+                          kiln_diag *diag);
 
 /* kiln_queue_write and kiln_queue_read that leave the copy to the queue: the bytes must live until
  * the backend's event is done. `size` is not 0. */

@@ -1,8 +1,6 @@
 /* Memory and queues that other libraries of the device know: kiln/unstable/native.h. */
 #include "kiln/unstable/native.h"
 
-#include <stdlib.h>
-
 #include "base/diag.h"
 #include "core/launch/buffer.h"
 
@@ -33,33 +31,17 @@ kiln_status kiln_buffer_wrap(kiln_device *device, uint64_t address, size_t size,
                              kiln_buffer **out_buffer, kiln_diag *diag)
 {
     static const char what[] = "wrapping memory in a buffer";
-    void *handle = NULL;
     *out_buffer = NULL;
     kiln_status status = check_capability(device, KILN_CAP_NATIVE_MEMORY, what, "addresses", diag);
-    if (status == KILN_OK && (address == 0 || size == 0 || size > UINT64_MAX - address)) {
-        status = kiln_diag_set(diag, KILN_E_INVALID, "pass memory that has been allocated", what,
-                               "there are no %zu bytes at address 0x%llx", size,
-                               (unsigned long long)address);
-    }
-    if (status == KILN_OK) {
-        status = kn_device_handle(device, &handle, diag);
-    }
     if (status != KILN_OK) {
         return status;
     }
-    kiln_buffer *buffer = (kiln_buffer *)calloc(1, sizeof(*buffer));
-    if (buffer == NULL) {
-        return kn_no_memory(diag, what);
+    if (address == 0 || size == 0 || size > UINT64_MAX - address) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "pass memory that has been allocated", what,
+                             "there are no %zu bytes at address 0x%llx", size,
+                             (unsigned long long)address);
     }
-    buffer->device = device;
-    buffer->size = size;
-    status = kn_hal_buffer_wrap(&device->driver->in, handle, address, size, &buffer->handle, diag);
-    if (status != KILN_OK) {
-        free(buffer);
-        return status;
-    }
-    *out_buffer = buffer;
-    return KILN_OK;
+    return kn_buffer_make(device, size, address, out_buffer, diag);
 }
 
 kiln_status kiln_queue_native(const kiln_queue *queue, uint64_t *out_native, kiln_diag *diag)
@@ -77,29 +59,10 @@ kiln_status kiln_queue_native(const kiln_queue *queue, uint64_t *out_native, kil
 kiln_status kiln_queue_wrap(kiln_device *device, uint64_t native, kiln_queue **out_queue,
                             kiln_diag *diag)
 {
-    static const char what[] = "making a queue of a stream";
-    void *handle = NULL;
     *out_queue = NULL;
-    kiln_status status = check_capability(device, KILN_CAP_NATIVE_QUEUE, what, "queues", diag);
-    if (status == KILN_OK) {
-        status = kn_device_handle(device, &handle, diag);
-    }
-    if (status != KILN_OK) {
-        return status;
-    }
-    kiln_queue *queue = (kiln_queue *)calloc(1, sizeof(*queue));
-    if (queue == NULL) {
-        return kn_no_memory(diag, what);
-    }
-    queue->device = device;
-    queue->borrowed = true;
-    status = kn_hal_queue_wrap(&device->driver->in, handle, native, &queue->handle, diag);
-    if (status != KILN_OK) {
-        free(queue);
-        return status;
-    }
-    *out_queue = queue;
-    return KILN_OK;
+    kiln_status status = check_capability(device, KILN_CAP_NATIVE_QUEUE,
+                                          "making a queue of a stream", "queues", diag);
+    return status == KILN_OK ? kn_queue_make(device, &native, out_queue, diag) : status;
 }
 
 kiln_status kiln_queue_wait_queue(kiln_queue *queue, kiln_queue *before, kiln_diag *diag)

@@ -5,8 +5,10 @@
 #include "base/diag.h"
 #include "core/launch/buffer.h"
 
-kiln_status kiln_queue_create(kiln_device *device, kiln_queue **out_queue, kiln_diag *diag)
+kiln_status kn_queue_make(kiln_device *device, const uint64_t *native, kiln_queue **out_queue,
+                          kiln_diag *diag)
 {
+    const kn_instance *in = &device->driver->in;
     void *handle = NULL;
     *out_queue = NULL;
     kiln_status status = kn_device_handle(device, &handle, diag);
@@ -18,13 +20,20 @@ kiln_status kiln_queue_create(kiln_device *device, kiln_queue **out_queue, kiln_
         return kn_no_memory(diag, "creating a queue");
     }
     queue->device = device;
-    status = kn_hal_queue_create(&device->driver->in, handle, &queue->handle, diag);
+    queue->borrowed = native != NULL;
+    status = native == NULL ? kn_hal_queue_create(in, handle, &queue->handle, diag)
+                            : kn_hal_queue_wrap(in, handle, *native, &queue->handle, diag);
     if (status != KILN_OK) {
         free(queue);
         return status;
     }
     *out_queue = queue;
     return KILN_OK;
+}
+
+kiln_status kiln_queue_create(kiln_device *device, kiln_queue **out_queue, kiln_diag *diag)
+{
+    return kn_queue_make(device, NULL, out_queue, diag);
 }
 
 void kiln_queue_destroy(kiln_queue *queue)

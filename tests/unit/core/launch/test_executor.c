@@ -243,44 +243,44 @@ static void what_the_launch_refuses_is_the_tickets(void **state)
     kiln_program_release(program);
 }
 
+static void submit_piece(kiln_executor *executor, piece *p)
+{
+    RIG_OK(kiln_executor_submit(executor, &p->work, &p->ticket, &diag));
+}
+
 /* The back thread stands in a callback: two more fill the executor, the third finds no room. */
 static void a_full_executor_is_busy(void **state)
 {
     rig *r = *state;
     kiln_executor *executor = NULL;
     kiln_program *program = open_all(r, NULL, 2, &executor);
-    piece first, second, third, fourth;
+    piece p[4];
     latch l;
     latch_init(&l);
-    piece_init(&first, program, 1);
-    piece_init(&second, program, 2);
-    piece_init(&third, program, 3);
-    piece_init(&fourth, program, 4);
-    first.work.done = latch_stop_here;
-    first.work.user = &l;
-    RIG_OK(kiln_executor_submit(executor, &first.work, &first.ticket, &diag));
+    for (int i = 0; i < 4; i++) {
+        piece_init(&p[i], program, (float)(i + 1));
+    }
+    p[0].work.done = latch_stop_here;
+    p[0].work.user = &l;
+    submit_piece(executor, &p[0]);
     latch_await(&l);
     assert_int_equal(l.status, KILN_OK);
-    assert_false(kiln_ticket_done(first.ticket));
-    RIG_OK(kiln_executor_try_submit(executor, &second.work, NULL, &diag));
-    RIG_OK(kiln_executor_try_submit(executor, &third.work, &third.ticket, &diag));
-    assert_int_equal(kiln_executor_try_submit(executor, &fourth.work, &fourth.ticket, NULL),
+    assert_false(kiln_ticket_done(p[0].ticket));
+    RIG_OK(kiln_executor_try_submit(executor, &p[1].work, NULL, &diag));
+    RIG_OK(kiln_executor_try_submit(executor, &p[2].work, &p[2].ticket, &diag));
+    assert_int_equal(kiln_executor_try_submit(executor, &p[3].work, &p[3].ticket, NULL),
                      KILN_E_BUSY);
-    assert_null(fourth.ticket);
+    assert_null(p[3].ticket);
     assert_int_equal(stats_of(executor).refused, 1);
     assert_int_equal(stats_of(executor).in_flight, 2);
     latch_open(&l);
-    RIG_OK(kiln_executor_submit(executor, &fourth.work, &fourth.ticket, &diag));
+    submit_piece(executor, &p[3]);
     kiln_executor_drain(executor);
-    assert_true(kiln_ticket_done(first.ticket) && kiln_ticket_done(third.ticket) &&
-                kiln_ticket_done(fourth.ticket));
-    piece_check(&first);
-    piece_check(&second);
-    piece_check(&third);
-    piece_check(&fourth);
-    kiln_ticket_release(first.ticket);
-    kiln_ticket_release(third.ticket);
-    kiln_ticket_release(fourth.ticket);
+    for (int i = 0; i < 4; i++) {
+        assert_true(p[i].ticket == NULL || kiln_ticket_done(p[i].ticket));
+        piece_check(&p[i]);
+        kiln_ticket_release(p[i].ticket);
+    }
     kiln_executor_destroy(executor);
     latch_deinit(&l);
     kiln_program_release(program);
@@ -310,26 +310,24 @@ static void the_end_cancels_what_has_not_begun(void **state)
     rig *r = *state;
     kiln_executor *executor = NULL;
     kiln_program *program = open_all(r, "write=fail@3", 2, &executor);
-    piece done, failing, second, third, fourth;
+    piece p[5]; /* done, failing, two behind it, and one that finds no room */
     kn_thread *submitter = NULL;
     kn_thread *destroyer = NULL;
     latch l;
     latch_init(&l);
-    piece_init(&done, program, 1);
-    piece_init(&failing, program, 2);
-    piece_init(&second, program, 3);
-    piece_init(&third, program, 4);
-    piece_init(&fourth, program, 5);
-    RIG_OK(kiln_executor_submit(executor, &done.work, &done.ticket, &diag));
+    for (int i = 0; i < 5; i++) {
+        piece_init(&p[i], program, (float)(i + 1));
+    }
+    submit_piece(executor, &p[0]);
     kiln_executor_drain(executor);
-    failing.work.done = latch_stop_here;
-    failing.work.user = &l;
-    RIG_OK(kiln_executor_submit(executor, &failing.work, &failing.ticket, &diag));
+    p[1].work.done = latch_stop_here;
+    p[1].work.user = &l;
+    submit_piece(executor, &p[1]);
     latch_await(&l);
     assert_int_equal(l.status, KILN_E_INTERNAL);
-    RIG_OK(kiln_executor_submit(executor, &second.work, &second.ticket, &diag));
-    RIG_OK(kiln_executor_submit(executor, &third.work, &third.ticket, &diag));
-    blocked_submit b = {executor, &fourth, KILN_OK};
+    submit_piece(executor, &p[2]);
+    submit_piece(executor, &p[3]);
+    blocked_submit b = {executor, &p[4], KILN_OK};
     RIG_OK(kn_thread_start(submit_there, &b, &submitter, &diag));
     while (stats_of(executor).waited == 0) {
     }
@@ -338,17 +336,16 @@ static void the_end_cancels_what_has_not_begun(void **state)
     assert_int_equal(b.status, KILN_E_CANCELLED);
     latch_open(&l);
     kn_thread_join(destroyer);
-    assert_int_equal(kiln_ticket_wait(failing.ticket, NULL), KILN_E_INTERNAL);
-    assert_int_equal(kiln_ticket_wait(second.ticket, NULL), KILN_E_CANCELLED);
-    assert_int_equal(kiln_ticket_wait(third.ticket, NULL), KILN_E_CANCELLED);
-    RIG_OK(kiln_ticket_wait(done.ticket, &diag));
-    piece_check(&done);
-    assert_true(kiln_ticket_retain(done.ticket) == done.ticket);
-    kiln_ticket_release(done.ticket);
-    kiln_ticket_release(done.ticket);
-    kiln_ticket_release(failing.ticket);
-    kiln_ticket_release(second.ticket);
-    kiln_ticket_release(third.ticket);
+    assert_int_equal(kiln_ticket_wait(p[1].ticket, NULL), KILN_E_INTERNAL);
+    assert_int_equal(kiln_ticket_wait(p[2].ticket, NULL), KILN_E_CANCELLED);
+    assert_int_equal(kiln_ticket_wait(p[3].ticket, NULL), KILN_E_CANCELLED);
+    RIG_OK(kiln_ticket_wait(p[0].ticket, &diag));
+    piece_check(&p[0]);
+    assert_true(kiln_ticket_retain(p[0].ticket) == p[0].ticket);
+    kiln_ticket_release(p[0].ticket);
+    for (int i = 0; i < 4; i++) {
+        kiln_ticket_release(p[i].ticket);
+    }
     kiln_ticket_release(NULL);
     latch_deinit(&l);
     kiln_program_release(program);
