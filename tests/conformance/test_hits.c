@@ -146,20 +146,6 @@ static void check_hit(suite_fresh *on, const char *options, kiln_origin origin,
     kiln_program_release(program);
 }
 
-/* Another runtime in the place of the first, on the same cache: what the first still had to capture
- * is stored, and no program of it is left to share. */
-static void restart(suite *s, suite_fresh *on)
-{
-    kiln_runtime_options runtime;
-    kiln_runtime_destroy(on->runtime);
-    OK(kiln_runtime_options_init(&runtime, &diag));
-    runtime.backend = s->backend;
-    runtime.strict = true;
-    runtime.cache = on->cache;
-    OK(kiln_runtime_create(&runtime, &on->runtime, &diag));
-    on->device = kiln_runtime_device(on->runtime, 0);
-}
-
 static void write_pack(kiln_cache *cache, const char *path)
 {
     kiln_pack_writer *writer = NULL;
@@ -204,7 +190,7 @@ static bool try_options(suite *s, size_t index, const char *options)
         assert_string_equal(kiln_program_qualifiers(program, "fixed", 1), "local");
     }
     kiln_program_release(program);
-    restart(s, &fresh);
+    suite_restart(s, &fresh); /* what the first still had to capture is stored */
     check_hit(&fresh, options, KILN_ORIGIN_MEMORY, compiled);
     suite_close(&fresh);
 

@@ -176,6 +176,21 @@ void rig_launch(rig *r, kiln_program *program, uint64_t global, uint64_t local)
     kiln_queue_destroy(queue);
 }
 
+void rig_read_one(rig *r, kiln_program *program, const char *entry, void *out, size_t size)
+{
+    kiln_queue *queue = NULL;
+    kiln_buffer *buffer = NULL;
+    RIG_OK(kiln_queue_create(r->device, &queue, &diag));
+    RIG_OK(kiln_buffer_create(r->device, size, &buffer, &diag));
+    const kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
+    const kiln_launch launch = {
+        .struct_size = sizeof(launch), .dims = 1, .global = {1}, .args = &arg, .arg_count = 1};
+    RIG_OK(kiln_queue_launch(queue, program, entry, &launch, NULL, &diag));
+    RIG_OK(kiln_queue_read(queue, buffer, 0, out, size, &diag));
+    kiln_buffer_destroy(buffer);
+    kiln_queue_destroy(queue);
+}
+
 kt_counters rig_stats(const rig *r)
 {
     kt_counters stats;

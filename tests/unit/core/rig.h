@@ -47,6 +47,8 @@ kiln_key rig_key(rig *r, const kiln_source *source, uint32_t *out_compiles);
 uint32_t rig_compiles(rig *r, const kiln_source *source);
 /* Launches saxpy over `global` items in groups of `local`. */
 void rig_launch(rig *r, kiln_program *program, uint64_t global, uint64_t local);
+/* Runs one item of a kernel that fills its one buffer, and reads that. */
+void rig_read_one(rig *r, kiln_program *program, const char *entry, void *out, size_t size);
 kt_counters rig_stats(const rig *r);
 uint64_t rig_calls(const rig *r, kn_fake_op op);
 

@@ -49,22 +49,8 @@ static void make_tree(rig *r, tree *t)
 /* What the program gives. */
 static int value_of(rig *r, kiln_program *program)
 {
-    kiln_queue *queue = NULL;
-    kiln_buffer *out = NULL;
     int32_t value = 0;
-    RIG_OK(kiln_queue_create(r->device, &queue, &diag));
-    RIG_OK(kiln_buffer_create(r->device, sizeof(value), &out, &diag));
-    const kiln_arg args[] = {{.kind = KILN_ARG_BUFFER, .buffer = out}};
-    const kiln_launch launch = {.struct_size = sizeof(launch),
-                                .dims = 1,
-                                .global = {1},
-                                .local = {1},
-                                .args = args,
-                                .arg_count = 1};
-    RIG_OK(kiln_queue_launch(queue, program, "value", &launch, NULL, &diag));
-    RIG_OK(kiln_queue_read(queue, out, 0, &value, sizeof(value), &diag));
-    kiln_buffer_destroy(out);
-    kiln_queue_destroy(queue);
+    rig_read_one(r, program, "value", &value, sizeof(value));
     return value;
 }
 

@@ -324,10 +324,7 @@ static void write_icd(rig *r, const char *name, const char *text)
 {
     char *icd = kt_path(r->dir, "icd");
     char *path = kt_path(icd, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    kt_file_write(path, text, strlen(text));
     free(path);
     free(icd);
 }
@@ -339,9 +336,7 @@ static void install_late(rig *r, bool library)
     char *path = kt_path(r->dir, "libfar.so");
     (void)snprintf(text, sizeof(text), "{\"library_path\": \"%s\"}\n", path);
     if (library) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        assert_int_equal(fclose(file), 0);
+        kt_file_write(path, "", 0);
     } else {
         write_icd(r, "far.json", text);
     }

@@ -13,16 +13,12 @@
 static void write_text(rig *r, const char *name, const char *text)
 {
     char *path = kt_path(r->dir, name);
-    char *src = kt_path(r->dir, "src");
-    char *inc = kt_path(r->dir, "inc");
-    (void)mkdir(src, 0700);
-    (void)mkdir(inc, 0700);
-    free(src);
-    free(inc);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
+    char *dir = strdup(path);
+    assert_non_null(dir);
+    *strrchr(dir, '/') = '\0';
+    (void)mkdir(dir, 0700);
+    kt_file_write(path, text, strlen(text));
+    free(dir);
     free(path);
 }
 
@@ -49,19 +45,9 @@ static kiln_watch *open_watch(rig *r, char **out_path, char **out_dir)
 static float result(rig *r, kiln_watch *watch)
 {
     kiln_program *program = kiln_watch_program(watch);
-    kiln_queue *queue = NULL;
-    kiln_buffer *buffer = NULL;
     float value = -1;
     assert_non_null(program);
-    RIG_OK(kiln_queue_create(r->device, &queue, &diag));
-    RIG_OK(kiln_buffer_create(r->device, sizeof(value), &buffer, &diag));
-    kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
-    kiln_launch launch = {
-        .struct_size = sizeof(launch), .dims = 1, .global = {1}, .args = &arg, .arg_count = 1};
-    RIG_OK(kiln_queue_launch(queue, program, "f", &launch, NULL, &diag));
-    RIG_OK(kiln_queue_read(queue, buffer, 0, &value, sizeof(value), &diag));
-    kiln_buffer_destroy(buffer);
-    kiln_queue_destroy(queue);
+    rig_read_one(r, program, "f", &value, sizeof(value));
     kiln_program_release(program);
     return value;
 }
@@ -197,14 +183,12 @@ static void what_cannot_be_watched_is_refused(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_edited_header_gives_the_new_result, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(what_does_not_compile_keeps_the_old_program, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(what_is_not_cached_is_not_compiled_at_every_poll, rig_setup,
-                                        rig_teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_watched_is_refused, rig_setup, rig_teardown),
+        TEST(an_edited_header_gives_the_new_result),
+        TEST(what_does_not_compile_keeps_the_old_program),
+        TEST(what_is_not_cached_is_not_compiled_at_every_poll),
+        TEST(what_cannot_be_watched_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
