@@ -122,8 +122,6 @@ void kn_listing_clear(kiln_runtime *runtime);
 
 /* The position of a backend in a comma-separated list of names, or SIZE_MAX. */
 size_t kn_request_position(const char *list, const char *backend);
-/* Checks the form of such a list: names of a-z 0-9 _ -, no empty one. */
-bool kn_request_sound(const char *list);
 /* True if the device is one that the runtime was asked for (or nothing was asked for). */
 bool kn_device_wanted(const kiln_runtime *runtime, const kiln_device *device);
 /* Puts the devices in order, best first. */
@@ -139,8 +137,6 @@ void kn_uses_flush(kiln_runtime *runtime);
 
 /* --- options (runtime_options.c) -------------------------------------------------------------- */
 
-/* KILN_FAKE: backends that work on request only are used as if they were asked for. */
-kiln_status kn_options_show_hidden(bool *out_show, kiln_diag *diag);
 /* Checks options as a caller or the environment gave them. */
 kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *diag);
 

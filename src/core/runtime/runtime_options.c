@@ -15,14 +15,13 @@ typedef enum option_kind {
 
 typedef struct option_row {
     const char *variable;
-    const char *field; /* how messages call it when it came through the API */
     option_kind kind;
     size_t offset;
 } option_row;
 
 #define ROW(variable, kind, field)                                                                 \
     {                                                                                              \
-        variable, "options." #field, kind, offsetof(kiln_runtime_options, field)                   \
+        variable, kind, offsetof(kiln_runtime_options, field)                                      \
     }
 
 static const option_row rows[] = {
@@ -79,56 +78,57 @@ kiln_status kiln_runtime_options_init_sized(kiln_runtime_options *options, size_
 }
 
 /* The variable, if that is where the value came from. */
-static const char *origin_of(const option_row *row, const char *value)
+static const char *origin_of(const char *variable, const char *field, const char *value)
 {
-    const char *set = kn_env_get(row->variable);
-    return set == value ? row->variable : row->field;
+    return kn_env_get(variable) == value ? variable : field;
 }
 
-static const option_row *row_at(size_t offset)
+/* Names of a-z 0-9 _ -, with commas in between, no empty one. */
+static bool is_name_list(const char *list)
 {
-    size_t i = sizeof(rows) / sizeof(rows[0]) - 1;
-    while (i > 0 && rows[i].offset != offset) {
-        i--;
+    for (;;) {
+        const size_t length = strspn(list, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+        if (length == 0 || length > 31 || (list[length] != ',' && list[length] != '\0')) {
+            return false;
+        }
+        if (list[length] == '\0') {
+            return true;
+        }
+        list += length + 1;
     }
-    return &rows[i];
 }
-#define ROW_OF(field) row_at(offsetof(kiln_runtime_options, field))
 
-static kiln_status check_names(const option_row *row, const char *names, kiln_diag *diag)
+static kiln_status check_names(const char *variable, const char *field, const char *names,
+                               kiln_diag *diag)
 {
-    if (names == NULL || kn_request_sound(names)) {
+    if (names == NULL || is_name_list(names)) {
         return KILN_OK;
     }
-    return kiln_diag_set(diag, KILN_E_INVALID, "give names like opencl,cpu", origin_of(row, names),
+    return kiln_diag_set(diag, KILN_E_INVALID, "give names like opencl,cpu",
+                         origin_of(variable, field, names),
                          "\"%s\" is not a comma-separated list of backend names", names);
 }
 
 kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *diag)
 {
-    kiln_status status = check_names(ROW_OF(backend), options->backend, diag);
-    status =
-        status == KILN_OK ? check_names(ROW_OF(skip_probe), options->skip_probe, diag) : status;
+    kiln_status status = check_names("KILN_BACKEND", "options.backend", options->backend, diag);
+    if (status == KILN_OK) {
+        status = check_names("KILN_SKIP_PROBE", "options.skip_probe", options->skip_probe, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }
     const char *path = options->backend_path;
     while (path != NULL && *path != '\0') {
         if (*path != KN_PATH_LIST_SEPARATOR[0] && !kn_path_is_absolute(path)) {
-            return kiln_diag_set(diag, KILN_E_INVALID,
-                                 "use absolute paths, with \"" KN_PATH_LIST_SEPARATOR
-                                 "\" in between",
-                                 origin_of(ROW_OF(backend_path), options->backend_path),
-                                 "\"%s\" is not a list of absolute paths", options->backend_path);
+            return kiln_diag_set(
+                diag, KILN_E_INVALID,
+                "use absolute paths, with \"" KN_PATH_LIST_SEPARATOR "\" in between",
+                origin_of("KILN_BACKEND_PATH", "options.backend_path", options->backend_path),
+                "\"%s\" is not a list of absolute paths", options->backend_path);
         }
         path += strcspn(path, KN_PATH_LIST_SEPARATOR);
         path += *path == KN_PATH_LIST_SEPARATOR[0];
     }
     return KILN_OK;
-}
-
-kiln_status kn_options_show_hidden(bool *out_show, kiln_diag *diag)
-{
-    *out_show = false;
-    return kn_env_bool("KILN_FAKE", out_show, diag);
 }

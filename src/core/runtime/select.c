@@ -8,22 +8,6 @@
 #include "core/runtime/runtime.h"
 #include "sized/sized.h"
 
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
-
-bool kn_request_sound(const char *list)
-{
-    for (;;) {
-        size_t length = strspn(list, NAME_CHARACTERS);
-        if (length == 0 || length > 31 || (list[length] != ',' && list[length] != '\0')) {
-            return false;
-        }
-        if (list[length] == '\0') {
-            return true;
-        }
-        list += length + 1;
-    }
-}
-
 size_t kn_request_position(const char *list, const char *backend)
 {
     size_t wanted = strlen(backend);
