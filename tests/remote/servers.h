@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "support/skip.h"
+#include "support/suite.h"
 #include "unit/store/support.h"
 
 typedef struct ks_server {
@@ -267,15 +268,22 @@ static inline void ks_rogue_end(ks_rogue *rogue)
 
 #define KS_PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
 
-/* A test with each server: of a file with setup_redis, setup_nginx and teardown. */
-#define KS_REDIS(name)                                                                             \
-    {                                                                                              \
-        "redis: " #name, name, setup_redis, teardown, NULL                                         \
-    }
-#define KS_NGINX(name)                                                                             \
-    {                                                                                              \
-        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
-    }
+/* A test with one server, or with each: of a file with setup_redis, setup_nginx and teardown. */
+#define KS_LIST(server, which, test)                                                               \
+    KT_LIST(setup_##server, teardown, test, which, #server ": " #test)
+#define KS_REDIS(test)                                                                             \
+    KT_DECLARED(test);                                                                             \
+    KS_LIST(redis, 0, test)                                                                        \
+    KT_DECLARED(test)
+#define KS_NGINX(test)                                                                             \
+    KT_DECLARED(test);                                                                             \
+    KS_LIST(nginx, 0, test)                                                                        \
+    KT_DECLARED(test)
+#define KS_BOTH(test)                                                                              \
+    KT_DECLARED(test);                                                                             \
+    KS_LIST(redis, 0, test)                                                                        \
+    KS_LIST(nginx, 1, test)                                                                        \
+    KT_DECLARED(test)
 
 /* A directory with a place for the cache of each machine. */
 static inline char *ks_roots_create(char **roots, int count)

@@ -6,7 +6,7 @@
 
 /* --- sharing ---------------------------------------------------------------------------------- */
 
-static void another_machine_does_not_compile(void **state)
+KS_BOTH(another_machine_does_not_compile)
 {
     fixture *f = *state;
     ks_compile compile = {0};
@@ -28,7 +28,7 @@ static void another_machine_does_not_compile(void **state)
     assert_int_equal(compile.runs, 1);
 }
 
-static void a_large_entry_travels(void **state)
+KS_BOTH(a_large_entry_travels)
 {
     fixture *f = *state;
     const size_t size = (size_t)3 << 20;
@@ -59,7 +59,7 @@ static void a_large_entry_travels(void **state)
 }
 
 /* Every entry of nginx's directory with one byte changed. */
-static void a_tampered_entry_is_compiled_again(void **state)
+KS_NGINX(a_tampered_entry_is_compiled_again)
 {
     fixture *f = *state;
     char command[512];
@@ -79,7 +79,7 @@ static void a_tampered_entry_is_compiled_again(void **state)
     assert_int_equal(compile.runs, 2);
 }
 
-static void a_token_is_needed_and_taken(void **state)
+KS_NGINX(a_token_is_needed_and_taken)
 {
     fixture *f = *state;
     char url[512];
@@ -103,7 +103,7 @@ static void a_token_is_needed_and_taken(void **state)
 }
 
 /* The names that other stores want. */
-static void layouts_are_kept(void **state)
+KS_NGINX(layouts_are_kept)
 {
     static const char *const layouts[] = {"subdirs", "flat", "bazel"};
     fixture *f = *state;
@@ -125,7 +125,7 @@ static void layouts_are_kept(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-static void a_server_that_refuses_is_let_be(void **state)
+KS_NGINX(a_server_that_refuses_is_let_be)
 {
     static const char *const places[] = {"closed", "broken", "moved"};
     fixture *f = *state;
@@ -146,7 +146,7 @@ static void a_server_that_refuses_is_let_be(void **state)
     }
 }
 
-static void a_wrong_password_is_let_be(void **state)
+KS_REDIS(a_wrong_password_is_let_be)
 {
     fixture *f = *state;
     char url[256];
@@ -179,7 +179,7 @@ static kt_counters ask_as(fixture *f, int machine, const char *key_file, ks_comp
     return own;
 }
 
-static void S7_only_trusted_signatures_are_taken(void **state)
+KS_BOTH(S7_only_trusted_signatures_are_taken)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
@@ -223,7 +223,7 @@ static void expect_two_compiles(fixture *f, int machine, bool signed_)
     kiln_cache_destroy(cache);
 }
 
-static void S7_an_entry_moved_to_another_key_is_refused(void **state)
+KS_NGINX(S7_an_entry_moved_to_another_key_is_refused)
 {
     fixture *f = *state;
     ks_compile compile = {0};
@@ -235,7 +235,7 @@ static void S7_an_entry_moved_to_another_key_is_refused(void **state)
     expect_two_compiles(f, 1, false);
 }
 
-static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
+KS_NGINX(S7_a_signed_entry_moved_to_another_key_is_refused)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
@@ -257,7 +257,7 @@ static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
 
 /* bazel-remote knows no DELETE: what it is asked to remove without success does not count against
  * it. */
-static void a_server_that_removes_nothing_is_in_order(void **state)
+KS_NGINX(a_server_that_removes_nothing_is_in_order)
 {
     fixture *f = *state;
     char url[256], name[16];
@@ -293,7 +293,7 @@ static void a_server_that_removes_nothing_is_in_order(void **state)
 
 /* --- trouble ---------------------------------------------------------------------------------- */
 
-static void a_server_killed_in_the_middle_harms_nobody(void **state)
+KS_BOTH(a_server_killed_in_the_middle_harms_nobody)
 {
     fixture *f = *state;
     ks_compile compile = {0};
@@ -311,7 +311,7 @@ static void a_server_killed_in_the_middle_harms_nobody(void **state)
     assert_int_equal(compile.runs, 30);
 }
 
-static void a_stopped_server_costs_its_timeout_once(void **state)
+KS_BOTH(a_stopped_server_costs_its_timeout_once)
 {
     fixture *f = *state;
     ks_compile compile = {0};
@@ -330,7 +330,7 @@ static void a_stopped_server_costs_its_timeout_once(void **state)
     assert_int_equal(compile.runs, 30);
 }
 
-static void a_full_server_costs_nothing(void **state)
+KS_REDIS(a_full_server_costs_nothing)
 {
     fixture *f = *state;
     char command[256], name[16];
@@ -379,7 +379,7 @@ static const struct misdeed {
     {"http", KS_FLOOD, "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n"},
 };
 
-static void a_misbehaving_server_changes_nothing(void **state)
+KT_TEST_WITH(setup_none, teardown, a_misbehaving_server_changes_nothing)
 {
     fixture *f = *state;
     for (size_t i = 0; i < sizeof misdeeds / sizeof misdeeds[0]; i++) {
@@ -405,7 +405,7 @@ static void a_misbehaving_server_changes_nothing(void **state)
     }
 }
 
-static void a_wrong_url_is_told_and_a_missing_module_is_not_fatal(void **state)
+KT_TEST_WITH(setup_none, teardown, a_wrong_url_is_told_and_a_missing_module_is_not_fatal)
 {
     fixture *f = *state;
     kiln_cache_options options;
@@ -423,34 +423,4 @@ static void a_wrong_url_is_told_and_a_missing_module_is_not_fatal(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-#define NONE(name)                                                                                 \
-    {                                                                                              \
-#name, name, setup_none, teardown, NULL                                                    \
-    }
-    const struct CMUnitTest tests[] = {
-        KS_REDIS(another_machine_does_not_compile),
-        KS_NGINX(another_machine_does_not_compile),
-        KS_REDIS(a_large_entry_travels),
-        KS_NGINX(a_large_entry_travels),
-        KS_NGINX(a_tampered_entry_is_compiled_again),
-        KS_NGINX(a_token_is_needed_and_taken),
-        KS_NGINX(layouts_are_kept),
-        KS_NGINX(a_server_that_refuses_is_let_be),
-        KS_REDIS(a_wrong_password_is_let_be),
-        KS_REDIS(S7_only_trusted_signatures_are_taken),
-        KS_NGINX(S7_only_trusted_signatures_are_taken),
-        KS_NGINX(S7_an_entry_moved_to_another_key_is_refused),
-        KS_NGINX(S7_a_signed_entry_moved_to_another_key_is_refused),
-        KS_NGINX(a_server_that_removes_nothing_is_in_order),
-        KS_REDIS(a_server_killed_in_the_middle_harms_nobody),
-        KS_NGINX(a_server_killed_in_the_middle_harms_nobody),
-        KS_REDIS(a_stopped_server_costs_its_timeout_once),
-        KS_NGINX(a_stopped_server_costs_its_timeout_once),
-        KS_REDIS(a_full_server_costs_nothing),
-        NONE(a_misbehaving_server_changes_nothing),
-        NONE(a_wrong_url_is_told_and_a_missing_module_is_not_fatal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -194,7 +194,7 @@ static void expect_shared(fixture *f, const char *path, const char *options)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void machines_share_over_tls(void **state)
+KS_BOTH(machines_share_over_tls)
 {
     fixture *f = *state;
     start(f, &f->server_id, false);
@@ -206,7 +206,7 @@ static void machines_share_over_tls(void **state)
     expect_shared(f, "", f->options);
 }
 
-static void a_strangers_certificate_is_refused(void **state)
+KS_BOTH(a_strangers_certificate_is_refused)
 {
     fixture *f = *state;
     ks_compile compile = {0};
@@ -223,7 +223,7 @@ static void a_strangers_certificate_is_refused(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void a_certificate_of_another_host_is_refused(void **state)
+KS_BOTH(a_certificate_of_another_host_is_refused)
 {
     fixture *f = *state;
     start(f, &f->wrong_id, false);
@@ -235,7 +235,7 @@ static void a_certificate_of_another_host_is_refused(void **state)
     assert_false(report.reachable);
 }
 
-static void an_old_certificate_is_refused(void **state)
+KS_BOTH(an_old_certificate_is_refused)
 {
     fixture *f = *state;
     start(f, &f->old_id, false);
@@ -243,7 +243,7 @@ static void an_old_certificate_is_refused(void **state)
     expect_refused(&report);
 }
 
-static void the_systems_list_does_not_know_a_private_authority(void **state)
+KS_BOTH(the_systems_list_does_not_know_a_private_authority)
 {
     fixture *f = *state;
     start(f, &f->server_id, false);
@@ -251,7 +251,7 @@ static void the_systems_list_does_not_know_a_private_authority(void **state)
     expect_refused(&report);
 }
 
-static void a_ca_file_that_is_none_is_told(void **state)
+KS_BOTH(a_ca_file_that_is_none_is_told)
 {
     fixture *f = *state;
     char options[256];
@@ -262,7 +262,7 @@ static void a_ca_file_that_is_none_is_told(void **state)
     assert_true(report.why[0] != '\0');
 }
 
-static void a_client_shows_its_own_certificate(void **state)
+KS_BOTH(a_client_shows_its_own_certificate)
 {
     fixture *f = *state;
     char options[1024];
@@ -278,7 +278,7 @@ static void a_client_shows_its_own_certificate(void **state)
 
 /* TLS to a server that speaks none, and none to one that wants it: reported, and never hung up
  * on. */
-static void tls_and_plain_do_not_meet(void **state)
+KS_REDIS(tls_and_plain_do_not_meet)
 {
     fixture *f = *state;
     char url[256];
@@ -297,7 +297,7 @@ static void tls_and_plain_do_not_meet(void **state)
     assert_true(report.why[0] != '\0');
 }
 
-static void a_tls_server_killed_in_the_middle_harms_nobody(void **state)
+KS_BOTH(a_tls_server_killed_in_the_middle_harms_nobody)
 {
     fixture *f = *state;
     ks_compile compile = {0};
@@ -317,14 +317,14 @@ static void a_tls_server_killed_in_the_middle_harms_nobody(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void http_two_is_spoken(void **state)
+KS_NGINX(http_two_is_spoken)
 {
     fixture *f = *state;
     start(f, &f->server_id, false);
     expect_shared(f, "/two", f->options);
 }
 
-static void netrc_tells_user_and_password(void **state)
+KS_NGINX(netrc_tells_user_and_password)
 {
     static const char text[] = "machine 127.0.0.1 login kiln password s3cr3t\n";
     fixture *f = *state;
@@ -341,28 +341,4 @@ static void netrc_tells_user_and_password(void **state)
     expect_shared(f, "/login", options);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KS_REDIS(machines_share_over_tls),
-        KS_NGINX(machines_share_over_tls),
-        KS_REDIS(a_strangers_certificate_is_refused),
-        KS_NGINX(a_strangers_certificate_is_refused),
-        KS_REDIS(a_certificate_of_another_host_is_refused),
-        KS_NGINX(a_certificate_of_another_host_is_refused),
-        KS_REDIS(an_old_certificate_is_refused),
-        KS_NGINX(an_old_certificate_is_refused),
-        KS_REDIS(the_systems_list_does_not_know_a_private_authority),
-        KS_NGINX(the_systems_list_does_not_know_a_private_authority),
-        KS_REDIS(a_ca_file_that_is_none_is_told),
-        KS_NGINX(a_ca_file_that_is_none_is_told),
-        KS_REDIS(a_client_shows_its_own_certificate),
-        KS_NGINX(a_client_shows_its_own_certificate),
-        KS_REDIS(tls_and_plain_do_not_meet),
-        KS_REDIS(a_tls_server_killed_in_the_middle_harms_nobody),
-        KS_NGINX(a_tls_server_killed_in_the_middle_harms_nobody),
-        KS_NGINX(http_two_is_spoken),
-        KS_NGINX(netrc_tells_user_and_password),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

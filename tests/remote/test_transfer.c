@@ -126,7 +126,7 @@ static kiln_transfer_counts pull(fixture *f, kiln_cache *cache, bool present)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void what_is_pushed_can_be_pulled(void **state)
+KS_BOTH(what_is_pushed_can_be_pulled)
 {
     fixture *f = *state;
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
@@ -144,7 +144,7 @@ static void what_is_pushed_can_be_pulled(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void a_pack_travels_too(void **state)
+KS_REDIS(a_pack_travels_too)
 {
     fixture *f = *state;
     kiln_pack_writer *writer = NULL;
@@ -178,7 +178,7 @@ static void a_pack_travels_too(void **state)
     free(path);
 }
 
-static void S7_a_pull_takes_only_what_is_trusted(void **state)
+KS_BOTH(S7_a_pull_takes_only_what_is_trusted)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
@@ -207,7 +207,7 @@ static void S7_a_pull_takes_only_what_is_trusted(void **state)
 
 /* Redis keeps the first of two entries. That nobody signed the first must not make the second one,
  * which is what signed machines wait for, a push that changed nothing. */
-static void S7_a_signed_push_replaces_what_nobody_signed(void **state)
+KS_BOTH(S7_a_signed_push_replaces_what_nobody_signed)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
@@ -234,7 +234,7 @@ static void S7_a_signed_push_replaces_what_nobody_signed(void **state)
     free(key_file);
 }
 
-static void S7_a_tampered_entry_is_not_pulled(void **state)
+KS_NGINX(S7_a_tampered_entry_is_not_pulled)
 {
     fixture *f = *state;
     char command[512];
@@ -255,7 +255,7 @@ static void S7_a_tampered_entry_is_not_pulled(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void a_dead_server_is_told(void **state)
+KS_BOTH(a_dead_server_is_told)
 {
     fixture *f = *state;
     const kiln_key key = key_of(0);
@@ -277,19 +277,4 @@ static void a_dead_server_is_told(void **state)
     kiln_cache_destroy(cache);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KS_REDIS(what_is_pushed_can_be_pulled),
-        KS_NGINX(what_is_pushed_can_be_pulled),
-        KS_REDIS(a_pack_travels_too),
-        KS_REDIS(S7_a_pull_takes_only_what_is_trusted),
-        KS_NGINX(S7_a_pull_takes_only_what_is_trusted),
-        KS_REDIS(S7_a_signed_push_replaces_what_nobody_signed),
-        KS_NGINX(S7_a_signed_push_replaces_what_nobody_signed),
-        KS_NGINX(S7_a_tampered_entry_is_not_pulled),
-        KS_REDIS(a_dead_server_is_told),
-        KS_NGINX(a_dead_server_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

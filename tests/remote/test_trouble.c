@@ -82,7 +82,7 @@ static void fill(const fixture *f)
     kiln_cache_destroy(cache);
 }
 
-static void a_server_that_turns_bad_harms_nobody(void **state)
+KS_BOTH(a_server_that_turns_bad_harms_nobody)
 {
     /* Where nothing is said any more, only a timeout shows it: that may run out earlier, too. */
     static const struct {
@@ -107,7 +107,7 @@ static void a_server_that_turns_bad_harms_nobody(void **state)
 }
 
 /* One for the lookups and one for the uploads, however many there are. */
-static void connections_are_kept(void **state)
+KS_BOTH(connections_are_kept)
 {
     fixture *f = *state;
     kt_turncoat honest;
@@ -121,7 +121,7 @@ static void connections_are_kept(void **state)
     kt_turncoat_end(&honest);
 }
 
-static void a_server_stopped_and_continued_is_used_again(void **state)
+KS_BOTH(a_server_stopped_and_continued_is_used_again)
 {
     fixture *f = *state;
     fill(f);
@@ -144,7 +144,7 @@ static void a_server_stopped_and_continued_is_used_again(void **state)
 }
 
 /* nginx's files on a file system of 64 KB. */
-static void a_full_disk_at_the_server_costs_nothing(void **state)
+KS_NGINX(a_full_disk_at_the_server_costs_nothing)
 {
     fixture *f = *state;
     char *files = kt_path(f->server.dir, "files");
@@ -187,16 +187,4 @@ static void a_full_disk_at_the_server_costs_nothing(void **state)
     free(files);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KS_REDIS(a_server_that_turns_bad_harms_nobody),
-        KS_NGINX(a_server_that_turns_bad_harms_nobody),
-        KS_REDIS(connections_are_kept),
-        KS_NGINX(connections_are_kept),
-        KS_REDIS(a_server_stopped_and_continued_is_used_again),
-        KS_NGINX(a_server_stopped_and_continued_is_used_again),
-        KS_NGINX(a_full_disk_at_the_server_costs_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

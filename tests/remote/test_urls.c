@@ -3,7 +3,7 @@
 #include "remote/fixture.h"
 
 /* Database, prefix and TTL of the URL are those of the server's names. */
-static void names_are_as_the_url_says(void **state)
+KS_REDIS(names_are_as_the_url_says)
 {
     fixture *f = *state;
     char command[1024], url[256];
@@ -28,7 +28,7 @@ static void names_are_as_the_url_says(void **state)
 }
 
 /* The rights that docs/operate/remotes.md names are enough. */
-static void a_user_of_few_rights_does(void **state)
+KS_REDIS(a_user_of_few_rights_does)
 {
     fixture *f = *state;
     char command[512], url[256];
@@ -55,7 +55,7 @@ static void a_user_of_few_rights_does(void **state)
 }
 
 /* And of one who only writes: it is not asked for what it need not be able to do. */
-static void who_only_writes_need_not_read(void **state)
+KS_REDIS(who_only_writes_need_not_read)
 {
     fixture *f = *state;
     char command[512], url[256];
@@ -73,7 +73,7 @@ static void who_only_writes_need_not_read(void **state)
     assert_true(report.reachable && report.writable && !report.readable);
 }
 
-static void a_check_tells_what_works(void **state)
+KS_BOTH(a_check_tells_what_works)
 {
     fixture *f = *state;
     char url[300];
@@ -98,7 +98,7 @@ static void a_check_tells_what_works(void **state)
 }
 
 /* Entries that are too large for this machine are misses, and the others are taken as usual. */
-static void what_is_too_large_is_a_miss(void **state)
+KS_BOTH(what_is_too_large_is_a_miss)
 {
     fixture *f = *state;
     enum { LARGE = 5, SIZE = 300000 };
@@ -137,13 +137,4 @@ static void what_is_too_large_is_a_miss(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KS_REDIS(names_are_as_the_url_says),     KS_REDIS(a_user_of_few_rights_does),
-        KS_REDIS(who_only_writes_need_not_read), KS_REDIS(a_check_tells_what_works),
-        KS_NGINX(a_check_tells_what_works),      KS_REDIS(what_is_too_large_is_a_miss),
-        KS_NGINX(what_is_too_large_is_a_miss),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -12,17 +12,20 @@
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 
-/* By line: cmocka passes over those that are empty. */
-static struct CMUnitTest kt_cases[700];
+/* By line, with room for two of a line; cmocka passes over those that are empty. */
+__attribute__((unused)) static struct CMUnitTest kt_cases[1400];
+
+#define KT_LIST(setup, teardown, test, which, shown)                                               \
+    __attribute__((constructor)) static void list_##which##_##test(void)                           \
+    {                                                                                              \
+        kt_cases[2 * __LINE__ + which] = (struct CMUnitTest){shown, test, setup, teardown, NULL};  \
+    }
+#define KT_DECLARED(test) static void test(__attribute__((unused)) void **state)
 
 #define KT_TEST_WITH(setup, teardown, test)                                                        \
-    static void test(__attribute__((unused)) void **state);                                        \
-    __attribute__((constructor)) static void list_##test(void)                                     \
-    {                                                                                              \
-        kt_cases[__LINE__] =                                                                       \
-            (struct CMUnitTest)cmocka_unit_test_setup_teardown(test, setup, teardown);             \
-    }                                                                                              \
-    static void test(__attribute__((unused)) void **state)
+    KT_DECLARED(test);                                                                             \
+    KT_LIST(setup, teardown, test, 0, #test)                                                       \
+    KT_DECLARED(test)
 
 #define KT_TEST(test) KT_TEST_WITH(NULL, NULL, test)
 #define KT_TEST_IN_DIR(test) KT_TEST_WITH(kt_tmpdir_setup, kt_tmpdir_teardown, test)
