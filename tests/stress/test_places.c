@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "support/skip.h"
+#include "support/suite.h"
 
 static void write_text(const char *path, const char *text)
 {
@@ -132,17 +133,17 @@ static void expect_one_line_on_a_full_disk(const char *dir, uint64_t min_free, b
     free(tmp);
 }
 
-static void S4_D5_a_file_system_full_to_the_last_byte_is_one_line(void **state)
+KT_TEST_IN_DIR(S4_D5_a_file_system_full_to_the_last_byte_is_one_line)
 {
     expect_one_line_on_a_full_disk(*state, UINT64_MAX, true); /* found by writing */
 }
 
-static void S1_S4_a_file_system_below_the_floor_is_one_line(void **state)
+KT_TEST_IN_DIR(S1_S4_a_file_system_below_the_floor_is_one_line)
 {
     expect_one_line_on_a_full_disk(*state, 0, true); /* found by looking */
 }
 
-static void S1_the_floor_leaves_a_twentieth_free(void **state)
+KT_TEST_IN_DIR(S1_the_floor_leaves_a_twentieth_free)
 {
     ks_compile compile = {0};
     char *place = mount_small(*state, "size=2m"), *v1 = kt_path(place, "root/v1"), name[16];
@@ -163,7 +164,7 @@ static void S1_the_floor_leaves_a_twentieth_free(void **state)
     free(filler);
 }
 
-static void S1_S4_a_file_system_without_inodes_is_one_line(void **state)
+KT_TEST_IN_DIR(S1_S4_a_file_system_without_inodes_is_one_line)
 {
     lines log = {0};
     char *place = mount_small(*state, "nr_inodes=1"), *root = kt_path(place, "root");
@@ -179,7 +180,7 @@ static void S1_S4_a_file_system_without_inodes_is_one_line(void **state)
     free(root);
 }
 
-static void S4_S8_a_read_only_mount_is_read_and_is_one_line(void **state)
+KT_TEST_IN_DIR(S4_S8_a_read_only_mount_is_read_and_is_one_line)
 {
     ks_compile compile = {0};
     lines log = {0};
@@ -204,7 +205,7 @@ static void S4_S8_a_read_only_mount_is_read_and_is_one_line(void **state)
     free(root);
 }
 
-static void S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line(void **state)
+KT_TEST_IN_DIR(S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line)
 {
     ks_compile compile = {0};
     lines log = {0};
@@ -222,20 +223,10 @@ static void S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line(
     free(root);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_DIR(S4_D5_a_file_system_full_to_the_last_byte_is_one_line),
-        IN_DIR(S1_S4_a_file_system_below_the_floor_is_one_line),
-        IN_DIR(S1_the_floor_leaves_a_twentieth_free),
-        IN_DIR(S1_S4_a_file_system_without_inodes_is_one_line),
-        IN_DIR(S4_S8_a_read_only_mount_is_read_and_is_one_line),
-        IN_DIR(S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line),
-    };
     if (!enter_namespace()) {
         kn_test_skip("mounts", "no mount namespace can be made here");
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(kt_cases, NULL, NULL);
 }

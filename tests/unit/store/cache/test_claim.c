@@ -4,8 +4,9 @@
 
 #include "support/failalloc.h"
 #include "support/skip.h"
+#include "support/suite.h"
 
-static void a_claim_gives_the_work_and_then_the_blob(void **state)
+KT_TEST_IN_DIR(a_claim_gives_the_work_and_then_the_blob)
 {
     kiln_cache *cache = ks_cache(*state);
     kiln_recipe *recipe = ks_recipe("A");
@@ -32,7 +33,7 @@ static void a_claim_gives_the_work_and_then_the_blob(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void what_is_not_given_is_refused(void **state)
+KT_TEST_IN_DIR(what_is_not_given_is_refused)
 {
     kiln_cache *cache = ks_cache(*state);
     kiln_recipe *recipe = ks_recipe("A");
@@ -54,7 +55,7 @@ static void what_is_not_given_is_refused(void **state)
 }
 
 /* PYTHON_AND_DOCS P8. */
-static void P8_another_process_waits_for_the_blob(void **state)
+KT_TEST_IN_DIR(P8_another_process_waits_for_the_blob)
 {
     peer holder = start(*state), other = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -66,7 +67,7 @@ static void P8_another_process_waits_for_the_blob(void **state)
 }
 
 /* And who compiles in a callback: the protocol is one. */
-static void a_compile_waits_for_a_claim(void **state)
+KT_TEST_IN_DIR(a_compile_waits_for_a_claim)
 {
     peer holder = start(*state), other = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -103,7 +104,7 @@ static void wait_in_vain(const char *root, end_holder *end)
     }
 }
 
-static void an_abandoned_claim_is_free(void **state)
+KT_TEST_IN_DIR(an_abandoned_claim_is_free)
 {
     wait_in_vain(*state, abandon_it);
 }
@@ -114,17 +115,17 @@ static void give_nothing(peer *holder)
     end_peer(holder);
 }
 
-static void a_claim_that_is_given_nothing_is_free(void **state)
+KT_TEST_IN_DIR(a_claim_that_is_given_nothing_is_free)
 {
     wait_in_vain(*state, give_nothing);
 }
 
-static void a_killed_holder_holds_nothing(void **state)
+KT_TEST_IN_DIR(a_killed_holder_holds_nothing)
 {
     wait_in_vain(*state, kill_peer);
 }
 
-static void a_stopped_holder_is_passed_over(void **state)
+KT_TEST_IN_DIR(a_stopped_holder_is_passed_over)
 {
     peer holder = start(*state), other = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -135,7 +136,7 @@ static void a_stopped_holder_is_passed_over(void **state)
     end_peer(&other);
 }
 
-static void a_wait_is_bounded(void **state)
+KT_TEST_IN_DIR(a_wait_is_bounded)
 {
     peer holder = start(*state), other = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -149,7 +150,7 @@ static void a_wait_is_bounded(void **state)
     end_peer(&other);
 }
 
-static void a_wait_can_be_interrupted(void **state)
+KT_TEST_IN_DIR(a_wait_can_be_interrupted)
 {
     peer holder = start(*state), other = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -162,7 +163,7 @@ static void a_wait_can_be_interrupted(void **state)
 
 /* --- who never waits -------------------------------------------------------------------------- */
 
-static void opposite_orders_never_wait(void **state)
+KT_TEST_IN_DIR(opposite_orders_never_wait)
 {
     peer one = start(*state), two = start(*state);
     assert_int_equal(order(&one, "cA"), CLAIMED);
@@ -178,7 +179,7 @@ static void opposite_orders_never_wait(void **state)
     end_peer(&two);
 }
 
-static void opposite_orders_with_callbacks_never_wait(void **state)
+KT_TEST_IN_DIR(opposite_orders_with_callbacks_never_wait)
 {
     peer one = start(*state), two = start(*state);
     assert_int_equal(order(&one, "cA"), CLAIMED);
@@ -190,7 +191,7 @@ static void opposite_orders_with_callbacks_never_wait(void **state)
 }
 
 /* A nested claim is one all the same: others wait for it. */
-static void nested_claims_hold(void **state)
+KT_TEST_IN_DIR(nested_claims_hold)
 {
     peer holder = start(*state), other = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -205,7 +206,7 @@ static void nested_claims_hold(void **state)
     end_peer(&other);
 }
 
-static void threads_of_the_holder_never_wait(void **state)
+KT_TEST_IN_DIR(threads_of_the_holder_never_wait)
 {
     peer holder = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -213,7 +214,7 @@ static void threads_of_the_holder_never_wait(void **state)
     end_peer(&holder);
 }
 
-static void children_of_the_holder_never_wait(void **state)
+KT_TEST_IN_DIR(children_of_the_holder_never_wait)
 {
     static const char *const hows[] = {"kA", "eA", "sA"};
     peer holder = start(*state);
@@ -228,7 +229,7 @@ static void children_of_the_holder_never_wait(void **state)
 }
 
 /* Who does not descend from it waits after its children have come and gone. */
-static void a_fork_leaves_the_claim_alone(void **state)
+KT_TEST_IN_DIR(a_fork_leaves_the_claim_alone)
 {
     peer holder = start(*state), other = start(*state), late = start(*state);
     assert_int_equal(order(&holder, "cA"), CLAIMED);
@@ -247,7 +248,7 @@ static void a_fork_leaves_the_claim_alone(void **state)
 
 /* --- where nobody may wait -------------------------------------------------------------------- */
 
-static void nobody_waits_where_nothing_is_handed_over(void **state)
+KT_TEST_IN_DIR(nobody_waits_where_nothing_is_handed_over)
 {
     static const struct {
         uint32_t flags;
@@ -306,14 +307,12 @@ static bool claim_without_memory(void *user)
     return status == KILN_OK;
 }
 
-static void claims_survive_failing_allocations(void **state)
+KT_TEST_IN_DIR(claims_survive_failing_allocations)
 {
     kiln_cache *cache = ks_cache(*state);
     assert_true(kt_failalloc_each(claim_without_memory, cache) >= 5);
     kiln_cache_destroy(cache);
 }
-
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(int count, char **arguments)
 {
@@ -321,25 +320,5 @@ int main(int count, char **arguments)
         (void)alarm(60);
         return run_descendant(arguments[1], arguments[2][0], atoi(arguments[3]));
     }
-    const struct CMUnitTest tests[] = {
-        IN_DIR(a_claim_gives_the_work_and_then_the_blob),
-        IN_DIR(what_is_not_given_is_refused),
-        IN_DIR(P8_another_process_waits_for_the_blob),
-        IN_DIR(a_compile_waits_for_a_claim),
-        IN_DIR(an_abandoned_claim_is_free),
-        IN_DIR(a_claim_that_is_given_nothing_is_free),
-        IN_DIR(a_killed_holder_holds_nothing),
-        IN_DIR(a_stopped_holder_is_passed_over),
-        IN_DIR(a_wait_is_bounded),
-        IN_DIR(a_wait_can_be_interrupted),
-        IN_DIR(opposite_orders_never_wait),
-        IN_DIR(opposite_orders_with_callbacks_never_wait),
-        IN_DIR(nested_claims_hold),
-        IN_DIR(threads_of_the_holder_never_wait),
-        IN_DIR(children_of_the_holder_never_wait),
-        IN_DIR(a_fork_leaves_the_claim_alone),
-        IN_DIR(nobody_waits_where_nothing_is_handed_over),
-        IN_DIR(claims_survive_failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(kt_cases, NULL, NULL);
 }

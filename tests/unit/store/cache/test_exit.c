@@ -7,6 +7,7 @@
 
 #include "store/cache/cache.h"
 #include "support/counters.h"
+#include "support/suite.h"
 
 /* Reachable to the end, so that a leak checker has nothing to say. */
 static kiln_cache *left;
@@ -59,7 +60,7 @@ static kt_counters total(const char *root)
     return stats;
 }
 
-static void hits_count_where_nobody_destroys_the_cache(void **state)
+KT_TEST_IN_DIR(hits_count_where_nobody_destroys_the_cache)
 {
     fill(*state);
     for (int i = 0; i < 3; i++) {
@@ -72,7 +73,7 @@ static void hits_count_where_nobody_destroys_the_cache(void **state)
 }
 
 /* Of which nobody can know: the guide says so. */
-static void after_an_end_at_once_nothing_is_written(void **state)
+KT_TEST_IN_DIR(after_an_end_at_once_nothing_is_written)
 {
     fill(*state);
     end_after(hit_twice, *state, false);
@@ -99,7 +100,7 @@ static void hit_once_more(const char *root)
 }
 
 /* What the parent has counted is the parent's; a child that uses the cache counts for itself. */
-static void a_child_counts_what_it_did_and_no_more(void **state)
+KT_TEST_IN_DIR(a_child_counts_what_it_did_and_no_more)
 {
     fill(*state);
     hit_twice(*state);
@@ -129,7 +130,7 @@ static void hold_the_lock_of_the_counters(const char *root)
 }
 
 /* As when a log sink, called by kiln, calls exit(). */
-static void an_end_in_the_middle_of_a_flush_waits_for_nobody(void **state)
+KT_TEST_IN_DIR(an_end_in_the_middle_of_a_flush_waits_for_nobody)
 {
     fill(*state);
     end_after(hold_every_lock, *state, true);
@@ -147,7 +148,7 @@ static void lose_the_root(const char *root)
     }
 }
 
-static void a_root_that_went_is_not_made_again(void **state)
+KT_TEST_IN_DIR(a_root_that_went_is_not_made_again)
 {
     char moved[1024];
     char *root = kt_path(*state, "root");
@@ -174,14 +175,14 @@ static void make_too_many(const char *root)
     }
 }
 
-static void there_is_a_bound_to_what_is_flushed_at_the_end(void **state)
+KT_TEST_IN_DIR(there_is_a_bound_to_what_is_flushed_at_the_end)
 {
     fill(*state);
     end_after(make_too_many, *state, true);
     assert_int_equal(total(*state).hits_disk, 40 + 32); /* destroyed, and left in 64 places */
 }
 
-#ifdef __GLIBC__
+#ifdef __GLIBC__ /* musl unloads nothing, and counts at the end as in the other cases */
 /* With the shared library: loaded, used and unloaded, it counts then, and the end is quiet. */
 static void load_and_unload(const char *root)
 {
@@ -216,7 +217,7 @@ static void load_and_unload(const char *root)
     }
 }
 
-static void an_unloaded_library_has_counted(void **state)
+KT_TEST_IN_DIR(an_unloaded_library_has_counted)
 {
     fill(*state);
     end_after(load_and_unload, *state, true);
@@ -224,20 +225,4 @@ static void an_unloaded_library_has_counted(void **state)
 }
 #endif
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(hits_count_where_nobody_destroys_the_cache),
-        IN_DIR(after_an_end_at_once_nothing_is_written),
-        IN_DIR(a_child_counts_what_it_did_and_no_more),
-        IN_DIR(an_end_in_the_middle_of_a_flush_waits_for_nobody),
-        IN_DIR(a_root_that_went_is_not_made_again),
-        IN_DIR(there_is_a_bound_to_what_is_flushed_at_the_end),
-#ifdef __GLIBC__ /* musl unloads nothing, and counts at the end as in the other cases */
-        IN_DIR(an_unloaded_library_has_counted),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

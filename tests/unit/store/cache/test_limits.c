@@ -9,6 +9,7 @@
 #include "store/cache/cache.h"
 #include "store/disk/disk.h"
 #include "support/counters.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 
 typedef struct limits {
@@ -76,7 +77,7 @@ static void listen(void *user, kiln_log_level level, const char *line)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void S1_trimming_frees_memory_and_leaves_disk_alone(void **state)
+KT_TEST_IN_DIR(S1_trimming_frees_memory_and_leaves_disk_alone)
 {
     ks_compile compile = {0};
     kiln_origin origin;
@@ -99,7 +100,7 @@ static void S1_trimming_frees_memory_and_leaves_disk_alone(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void pinned_entries_stay_in_memory(void **state)
+KT_TEST_IN_DIR(pinned_entries_stay_in_memory)
 {
     ks_compile compile = {0};
     kiln_origin origin;
@@ -147,7 +148,7 @@ static void pinned_entries_stay_in_memory(void **state)
 
 /* --- disk ------------------------------------------------------------------------------------- */
 
-static void pinned_entries_stay_on_disk(void **state)
+KT_TEST_IN_DIR(pinned_entries_stay_on_disk)
 {
     ks_compile compile = {0};
     kiln_prune_result result = {.struct_size = sizeof(result)};
@@ -173,7 +174,7 @@ static void pinned_entries_stay_on_disk(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S2_entries_hot_in_memory_keep_their_stamp(void **state)
+KT_TEST_IN_DIR(S2_entries_hot_in_memory_keep_their_stamp)
 {
     ks_compile compile = {0};
     kiln_key keys[8];
@@ -200,7 +201,7 @@ static void S2_entries_hot_in_memory_keep_their_stamp(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S1_entries_go_when_they_are_too_old(void **state)
+KT_TEST_IN_DIR(S1_entries_go_when_they_are_too_old)
 {
     ks_compile compile = {0};
     kiln_cache *cache = open_with(*state, (limits){0});
@@ -222,7 +223,7 @@ static void S1_entries_go_when_they_are_too_old(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S1_S4_puts_leave_a_floor_of_free_space(void **state)
+KT_TEST_IN_DIR(S1_S4_puts_leave_a_floor_of_free_space)
 {
     ks_compile compile = {0};
     kiln_origin origin;
@@ -246,7 +247,7 @@ static void S1_S4_puts_leave_a_floor_of_free_space(void **state)
     kiln_log_set(NULL, NULL, KILN_LOG_WARN);
 }
 
-static void S1_a_cache_below_its_working_set_says_so_and_still_hits(void **state)
+KT_TEST_IN_DIR(S1_a_cache_below_its_working_set_says_so_and_still_hits)
 {
     enum { CAP = 40, KEYS = 60, ROUNDS = 12 };
     ks_compile compile = {0};
@@ -286,7 +287,7 @@ static void plant(const char *root, int count)
     }
 }
 
-static void S3_a_large_store_is_evicted_in_slices(void **state)
+KT_TEST_IN_DIR(S3_a_large_store_is_evicted_in_slices)
 {
     enum { COUNT = 6000 };
     ks_compile compile = {0};
@@ -316,7 +317,7 @@ static void S3_a_large_store_is_evicted_in_slices(void **state)
 
 /* --- the root is exchanged -------------------------------------------------------------------- */
 
-static void S6_a_root_made_again_is_checked_again(void **state)
+KT_TEST_IN_DIR(S6_a_root_made_again_is_checked_again)
 {
     ks_compile compile = {0};
     listener log = {.part = "-writable"};
@@ -349,7 +350,7 @@ static void S6_a_root_made_again_is_checked_again(void **state)
     free(aside);
 }
 
-static void S6_entries_of_another_user_are_not_read(void **state)
+KT_TEST_IN_DIR(S6_entries_of_another_user_are_not_read)
 {
     ks_compile compile = {0};
     kiln_cache *cache = open_with(*state, (limits){.memory = 1});
@@ -390,7 +391,7 @@ static kiln_status ignore(void *user, const kiln_entry_info *info)
     return KILN_OK;
 }
 
-static void long_work_tells_how_far_it_is(void **state)
+KT_TEST_IN_DIR(long_work_tells_how_far_it_is)
 {
     ks_compile compile = {0};
     progress told = {0};
@@ -421,7 +422,7 @@ static void long_work_tells_how_far_it_is(void **state)
 }
 
 /* Any thread may put, and a caller that asked for reports of a walk does not expect them there. */
-static void puts_that_make_room_tell_no_progress(void **state)
+KT_TEST_IN_DIR(puts_that_make_room_tell_no_progress)
 {
     ks_compile compile = {0};
     progress told = {0};
@@ -439,7 +440,7 @@ static void puts_that_make_room_tell_no_progress(void **state)
 #include <sys/resource.h>
 
 /* A write past the limit would end this program by SIGXFSZ. */
-static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
+KT_TEST_IN_DIR(S4_a_limit_on_the_size_of_files_kills_nobody)
 {
     static const rlim_t bounds[] = {0, 100, 600, 4096, 16384, 300000};
     struct rlimit before;
@@ -467,26 +468,4 @@ static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
 }
 #endif
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIR(S1_trimming_frees_memory_and_leaves_disk_alone),
-        IN_DIR(pinned_entries_stay_in_memory),
-        IN_DIR(pinned_entries_stay_on_disk),
-        IN_DIR(S2_entries_hot_in_memory_keep_their_stamp),
-        IN_DIR(S1_entries_go_when_they_are_too_old),
-        IN_DIR(S1_S4_puts_leave_a_floor_of_free_space),
-        IN_DIR(S1_a_cache_below_its_working_set_says_so_and_still_hits),
-        IN_DIR(S3_a_large_store_is_evicted_in_slices),
-        IN_DIR(S6_a_root_made_again_is_checked_again),
-        IN_DIR(S6_entries_of_another_user_are_not_read),
-        IN_DIR(puts_that_make_room_tell_no_progress),
-#ifndef _WIN32
-        IN_DIR(S4_a_limit_on_the_size_of_files_kills_nobody),
-#endif
-        IN_DIR(long_work_tells_how_far_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -8,6 +8,7 @@
 
 #include "support/counters.h"
 #include "support/faultfs.h"
+#include "support/suite.h"
 
 static const char *const ops[] = {"open", "write", "read",   "writeback", "rename",
                                   "lock", "mkdir", "unlink", "link",      "tmpfile"};
@@ -92,7 +93,7 @@ static char *where_it_lies(const char *dir)
     return relative;
 }
 
-static void S4_D1_any_failing_call_leaves_the_caller_unharmed(void **state)
+KT_TEST_IN_DIR(S4_D1_any_failing_call_leaves_the_caller_unharmed)
 {
     char rule[64], name[64];
     uint64_t injected = 0;
@@ -127,7 +128,7 @@ static void S4_D1_any_failing_call_leaves_the_caller_unharmed(void **state)
 }
 
 /* Everything of a kind fails for as long as the program runs. */
-static void S4_a_store_that_never_works_is_only_slow(void **state)
+KT_TEST_IN_DIR(S4_a_store_that_never_works_is_only_slow)
 {
     const char *rules[] = {
         "open:*:EACCES", "write:*:ENOSPC",  "rename:*:EROFS",
@@ -153,7 +154,7 @@ static void S4_a_store_that_never_works_is_only_slow(void **state)
     }
 }
 
-static void S8_what_could_not_be_stored_is_counted(void **state)
+KT_TEST_IN_DIR(S8_what_could_not_be_stored_is_counted)
 {
     ks_compile compile = {0};
     kiln_cache *cache = open_cache(*state);
@@ -190,7 +191,7 @@ static uint64_t count_calls(kiln_cache *cache, const char *root, const char *sta
 /* What is compiled is written at once; a note is made again in no time, and so is a list of
  * headers.
  */
-static void S3_no_put_waits_for_the_disk(void **state)
+KT_TEST_IN_DIR(S3_no_put_waits_for_the_disk)
 {
     static const struct {
         const char *stage;
@@ -205,7 +206,7 @@ static void S3_no_put_waits_for_the_disk(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void C2_a_lost_rename_race_is_no_failure(void **state)
+KT_TEST_IN_DIR(C2_a_lost_rename_race_is_no_failure)
 {
     ks_compile compile = {0};
     kiln_cache *cache = open_cache(*state), *other = open_cache(*state);
@@ -228,7 +229,7 @@ static void C2_a_lost_rename_race_is_no_failure(void **state)
 }
 
 /* What cannot be read just now (no descriptor left, a network that is down) is not damaged. */
-static void verifying_removes_nothing_that_it_could_not_read(void **state)
+KT_TEST_IN_DIR(verifying_removes_nothing_that_it_could_not_read)
 {
     static const char *const rules[] = {"open:*:EMFILE:.kiln", "read:*:EIO:.kiln",
                                         "open:*:EACCES:.kiln"};
@@ -255,7 +256,7 @@ static void verifying_removes_nothing_that_it_could_not_read(void **state)
 }
 
 /* By its key alone an entry is looked for in each target's directory. */
-static void one_dir_that_cannot_be_read_hides_no_other(void **state)
+KT_TEST_IN_DIR(one_dir_that_cannot_be_read_hides_no_other)
 {
     static const char *const targets[] = {"first", "second", "third"};
     kiln_key keys[3];
@@ -289,7 +290,7 @@ static void one_dir_that_cannot_be_read_hides_no_other(void **state)
 }
 
 /* A store that cannot list one of its directories is kept within its cap all the same. */
-static void S1_one_dir_that_cannot_be_listed_stops_no_eviction(void **state)
+KT_TEST_IN_DIR(S1_one_dir_that_cannot_be_listed_stops_no_eviction)
 {
     ks_compile compile = {0};
     kiln_prune_result result = {.struct_size = sizeof(result)};
@@ -333,7 +334,7 @@ static kiln_status write_pack(const char *path, kiln_cache *cache, kiln_diag *di
 }
 
 /* A container's file that is mounted over the pack's name answers every rename with EBUSY. */
-static void a_pack_that_could_not_be_put_in_place_says_so(void **state)
+KT_TEST_IN_DIR(a_pack_that_could_not_be_put_in_place_says_so)
 {
     ks_compile compile = {0};
     kiln_diag diag = KILN_DIAG_INIT;
@@ -359,7 +360,7 @@ static void a_pack_that_could_not_be_put_in_place_says_so(void **state)
 
 /* Where a removal takes long, a put removes no more than it must: the rest is for those after it.
  */
-static void S3_no_put_waits_for_a_slow_eviction(void **state)
+KT_TEST_IN_DIR(S3_no_put_waits_for_a_slow_eviction)
 {
     enum { FILES = 40 };
     ks_compile compile = {0};
@@ -381,25 +382,11 @@ static void S3_no_put_waits_for_a_slow_eviction(void **state)
     kiln_cache_destroy(cache);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
 int main(void)
 {
     if (!kt_faultfs_available()) {
         (void)puts("SKIP: the fault injector is not preloaded (sanitizer build)");
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        IN_DIR(S4_D1_any_failing_call_leaves_the_caller_unharmed),
-        IN_DIR(S4_a_store_that_never_works_is_only_slow),
-        IN_DIR(S8_what_could_not_be_stored_is_counted),
-        IN_DIR(S3_no_put_waits_for_the_disk),
-        IN_DIR(C2_a_lost_rename_race_is_no_failure),
-        IN_DIR(verifying_removes_nothing_that_it_could_not_read),
-        IN_DIR(one_dir_that_cannot_be_read_hides_no_other),
-        IN_DIR(S1_one_dir_that_cannot_be_listed_stops_no_eviction),
-        IN_DIR(a_pack_that_could_not_be_put_in_place_says_so),
-        IN_DIR(S3_no_put_waits_for_a_slow_eviction),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(kt_cases, NULL, NULL);
 }

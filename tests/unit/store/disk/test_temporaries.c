@@ -13,6 +13,7 @@
 #include "store/cache/cache.h"
 #include "store/disk/disk.h"
 #include "support/faultfs.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 #include "sys/publish.h"
 
@@ -59,7 +60,7 @@ static void kill_writer(writer *w)
     assert_int_equal(close(w->alive), 0);
 }
 
-static void S5_temporaries_go_with_their_writers(void **state)
+KT_TEST_IN_DIR(S5_temporaries_go_with_their_writers)
 {
     ks_compile compile = {0};
     uint64_t files = 0, bytes = 0;
@@ -116,7 +117,7 @@ static writer start_put(kiln_cache *cache, size_t bytes)
 
 /* Writers that are killed over and over, where files cannot be made without a name: what they leave
  * is within the cap, and what living ones write counts as well. */
-static void S5_temporaries_count_against_the_cap(void **state)
+KT_TEST_IN_DIR(S5_temporaries_count_against_the_cap)
 {
     enum { CAP = 1 << 20, KILLED = 40, PIECE = 100000 };
     char *piece = calloc(1, PIECE / 5 + 1);
@@ -148,7 +149,7 @@ static void S5_temporaries_count_against_the_cap(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S5_temporaries_are_swept_hourly(void **state)
+KT_TEST_IN_DIR(S5_temporaries_are_swept_hourly)
 {
     ks_compile compile = {0};
     kiln_cache *cache = NULL;
@@ -182,7 +183,7 @@ static void S5_temporaries_are_swept_hourly(void **state)
 /* While a put writes, what it is to replace is removed: it is off the totals once. */
 /* Of a compiler's process that was killed while it made a precompiled header. One that may still be
  * at work is left alone, and so is what is not a temporary. */
-static void S5_halves_of_precompiled_headers_are_swept(void **state)
+KT_TEST_IN_DIR(S5_halves_of_precompiled_headers_are_swept)
 {
     static const char digest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     static const struct {
@@ -224,8 +225,11 @@ static void S5_halves_of_precompiled_headers_are_swept(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void S3_what_is_removed_under_a_put_is_subtracted_once(void **state)
+KT_TEST_IN_DIR(S3_what_is_removed_under_a_put_is_subtracted_once)
 {
+    if (!kt_faultfs_available()) {
+        skip();
+    }
     ks_compile compile = {0};
     kn_record record = {0};
     int status = 0;
@@ -259,21 +263,4 @@ static void S3_what_is_removed_under_a_put_is_subtracted_once(void **state)
     free(stats);
 }
 
-int main(void)
-{
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, kt_tmpdir_setup, kt_tmpdir_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_DIR(S5_temporaries_go_with_their_writers),
-        IN_DIR(S5_temporaries_count_against_the_cap),
-        IN_DIR(S5_halves_of_precompiled_headers_are_swept),
-        IN_DIR(S5_temporaries_are_swept_hourly),
-    };
-    const struct CMUnitTest faulty[] = {
-        IN_DIR(S3_what_is_removed_under_a_put_is_subtracted_once),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (kt_faultfs_available()) {
-        failed += cmocka_run_group_tests(faulty, NULL, NULL);
-    }
-    return failed;
-}
+KT_MAIN(NULL, NULL)

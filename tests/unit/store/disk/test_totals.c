@@ -8,8 +8,8 @@
 
 #include "store/cache/cache.h"
 #include "store/format/record_lock.h"
-#include "support/cmocka.h"
 #include "support/faultfs.h"
+#include "support/suite.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -112,7 +112,7 @@ static void assert_totals(kiln_cache *cache)
 
 /* The entry is in the totals when the count begins, and not yet where the count looks; it is there,
  * and its writer gone, when the count ends. */
-static void D7_an_entry_that_lands_beside_a_count_stays_counted(void **state)
+KT_TEST_IN_DIR(D7_an_entry_that_lands_beside_a_count_stays_counted)
 {
     kiln_cache *cache = open_capped(*state, ANY);
     put_several(cache, "a", FEW);
@@ -126,7 +126,7 @@ static void D7_an_entry_that_lands_beside_a_count_stays_counted(void **state)
 
 /* A writer stops when it has written that an entry comes, and before it knows that. What it wrote
  * is copied, and lost in a count, meanwhile. */
-static void D7_an_announcement_that_was_copied_is_older_than_a_later_count(void **state)
+KT_TEST_IN_DIR(D7_an_announcement_that_was_copied_is_older_than_a_later_count)
 {
     kiln_cache *cache = open_capped(*state, FEW);
     put_several(cache, "a", FEW);
@@ -155,7 +155,7 @@ static void let_record_go(kn_lock_file *locks[2])
 }
 
 /* The same, and the writer cannot look whether it came before the copy until its entry is there. */
-static void D7_an_announcement_that_may_be_there_is_not_lost(void **state)
+KT_TEST_IN_DIR(D7_an_announcement_that_may_be_there_is_not_lost)
 {
     char *path = kt_path(*state, "stats");
     kn_lock_file *locks[2];
@@ -177,7 +177,7 @@ static void D7_an_announcement_that_may_be_there_is_not_lost(void **state)
 }
 
 /* A put that could not announce itself: another thread's flush must not do that too early. */
-static void D7_what_could_not_be_announced_is_counted_when_it_is_there(void **state)
+KT_TEST_IN_DIR(D7_what_could_not_be_announced_is_counted_when_it_is_there)
 {
     char *path = kt_path(*state, "stats");
     const kn_totals coming = {.files = 1, .bytes = 4096};
@@ -207,7 +207,7 @@ static void D7_what_could_not_be_announced_is_counted_when_it_is_there(void **st
 }
 
 /* A count finds it gone already, and then its remover says that it is. */
-static void D7_what_a_count_missed_is_not_subtracted(void **state)
+KT_TEST_IN_DIR(D7_what_a_count_missed_is_not_subtracted)
 {
     kiln_cache *cache = open_capped(*state, FEW);
     put_several(cache, "a", FEW);
@@ -218,7 +218,7 @@ static void D7_what_a_count_missed_is_not_subtracted(void **state)
     kiln_cache_destroy(cache);
 }
 
-static void D7_what_is_removed_beside_a_count_is_not_subtracted(void **state)
+KT_TEST_IN_DIR(D7_what_is_removed_beside_a_count_is_not_subtracted)
 {
     kiln_cache *cache = open_capped(*state, ANY);
     put_several(cache, "a", FEW + 1);
@@ -231,7 +231,7 @@ static void D7_what_is_removed_beside_a_count_is_not_subtracted(void **state)
 }
 
 /* Two that count the same excess: it is taken off once. */
-static void D7_of_two_counts_the_later_one_corrects(void **state)
+KT_TEST_IN_DIR(D7_of_two_counts_the_later_one_corrects)
 {
     kn_record one, two;
     kiln_cache *cache = open_capped(*state, ANY), *other = open_capped(*state, ANY);
@@ -266,7 +266,7 @@ static pid_t start_sleeper(const char *path, uint64_t byte)
 
 /* One who is about to put a copy of the record into its place stops, is passed over, and goes on
  * much later: its copy is too old. */
-static void D7_an_old_copy_of_the_record_takes_no_place(void **state)
+KT_TEST_IN_DIR(D7_an_old_copy_of_the_record_takes_no_place)
 {
     char *path = kt_path(*state, "stats");
     kiln_cache *cache = open_capped(*state, ANY);
@@ -284,7 +284,7 @@ static void D7_an_old_copy_of_the_record_takes_no_place(void **state)
 }
 
 /* The same where nobody needs to pass it over: what is written meanwhile is not in its copy. */
-static void D7_a_copy_without_what_was_written_since_takes_no_place(void **state)
+KT_TEST_IN_DIR(D7_a_copy_without_what_was_written_since_takes_no_place)
 {
     char *path = kt_path(*state, "stats");
     kiln_cache *cache = open_capped(*state, ANY);
@@ -301,24 +301,11 @@ static void D7_a_copy_without_what_was_written_since_takes_no_place(void **state
     free(path);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
 int main(void)
 {
     if (!kt_faultfs_available()) {
         (void)puts("SKIP: the fault injector is not preloaded (sanitizer build)");
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        IN_DIR(D7_an_entry_that_lands_beside_a_count_stays_counted),
-        IN_DIR(D7_an_announcement_that_was_copied_is_older_than_a_later_count),
-        IN_DIR(D7_an_announcement_that_may_be_there_is_not_lost),
-        IN_DIR(D7_what_could_not_be_announced_is_counted_when_it_is_there),
-        IN_DIR(D7_what_a_count_missed_is_not_subtracted),
-        IN_DIR(D7_what_is_removed_beside_a_count_is_not_subtracted),
-        IN_DIR(D7_of_two_counts_the_later_one_corrects),
-        IN_DIR(D7_an_old_copy_of_the_record_takes_no_place),
-        IN_DIR(D7_a_copy_without_what_was_written_since_takes_no_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(kt_cases, NULL, NULL);
 }

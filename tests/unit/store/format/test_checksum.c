@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "store/format/checksum.h"
+#include "support/suite.h"
 #include "sys/processor.h"
 
 enum { SIZE = 70000 };
@@ -52,21 +53,18 @@ static void check_build(checksum_call *call)
     free(room);
 }
 
-static void the_one_that_is_chosen(void **state)
+KT_TEST(the_one_that_is_chosen)
 {
-    (void)state;
     check_build(kn_checksum);
 }
 
-static void the_plain_one(void **state)
+KT_TEST(the_plain_one)
 {
-    (void)state;
     check_build(kn_checksum_plain);
 }
 
-static void those_for_wider_vectors(void **state)
+KT_TEST(those_for_wider_vectors)
 {
-    (void)state;
 #ifdef KILN_CHECKSUM_X86
     const kn_vectors vectors = kn_processor_vectors();
     if (vectors >= KN_VECTORS_256) {
@@ -82,12 +80,4 @@ static void those_for_wider_vectors(void **state)
     skip();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_one_that_is_chosen),
-        cmocka_unit_test(the_plain_one),
-        cmocka_unit_test(those_for_wider_vectors),
-    };
-    return cmocka_run_group_tests_name("store/checksum", tests, NULL, NULL);
-}
+KT_MAIN(NULL, NULL)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "store/remote/remote_url.h"
+#include "support/suite.h"
 #include "sys/guarded.h"
 
 static kiln_status parse(const char *text, kn_remote_url *url, kiln_diag *diag)
@@ -12,10 +13,9 @@ static kiln_status parse(const char *text, kn_remote_url *url, kiln_diag *diag)
     return kn_remote_url_parse(text, strlen(text), url, diag);
 }
 
-static void a_whole_url_is_taken_apart(void **state)
+KT_TEST(a_whole_url_is_taken_apart)
 {
     kn_remote_url url;
-    (void)state;
     assert_int_equal(
         parse(
             "redis://us%65r:p%40ss:w@[::1]:6380/3?read-only&timeout=1500ms&connect-"
@@ -48,10 +48,9 @@ static void a_whole_url_is_taken_apart(void **state)
     kn_remote_url_deinit(&url);
 }
 
-static void without_options_the_defaults_hold(void **state)
+KT_TEST(without_options_the_defaults_hold)
 {
     kn_remote_url url;
-    (void)state;
     assert_int_equal(parse("https://cache.example/a/b/", &url, NULL), KILN_OK);
     assert_string_equal(url.shown, "https://cache.example/a/b");
     assert_string_equal(url.server.path, "/a/b");
@@ -64,7 +63,7 @@ static void without_options_the_defaults_hold(void **state)
     kn_remote_url_deinit(&url);
 }
 
-static void a_token_comes_from_a_file(void **state)
+KT_TEST(a_token_comes_from_a_file)
 {
     char text[512];
     kn_remote_url url;
@@ -89,7 +88,7 @@ static void a_token_comes_from_a_file(void **state)
 
 #ifndef _WIN32 /* where files have no modes; tests/windows/remotes.py */
 /* The group may read it: a password that root gives to the users of a service. */
-static void a_token_that_strangers_may_read_is_refused(void **state)
+KT_TEST(a_token_that_strangers_may_read_is_refused)
 {
     static const mode_t refused[] = {0644, 0604, 0606, 0620, 0660, 0602};
     static const mode_t taken[] = {0600, 0400, 0640, 0440};
@@ -118,7 +117,7 @@ static void a_token_that_strangers_may_read_is_refused(void **state)
 }
 #endif
 
-static void what_is_wrong_is_refused_without_telling_secrets(void **state)
+KT_TEST(what_is_wrong_is_refused_without_telling_secrets)
 {
     static const char *const wrong[] = {
         "",
@@ -144,7 +143,6 @@ static void what_is_wrong_is_refused_without_telling_secrets(void **state)
         "redis://host?read-only&write-only",
         "http://host?layout=hunter2",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         kn_remote_url url;
         char line[1536];
@@ -157,11 +155,10 @@ static void what_is_wrong_is_refused_without_telling_secrets(void **state)
     }
 }
 
-static void a_list_is_separated_by_blanks(void **state)
+KT_TEST(a_list_is_separated_by_blanks)
 {
     const char *list = "  a://b \t c://d\n", *text = NULL;
     size_t length = 0;
-    (void)state;
     assert_true(kn_remote_url_next(&list, &text, &length));
     assert_true(length == 5 && memcmp(text, "a://b", 5) == 0);
     assert_true(kn_remote_url_next(&list, &text, &length));
@@ -169,17 +166,4 @@ static void a_list_is_separated_by_blanks(void **state)
     assert_false(kn_remote_url_next(&list, &text, &length));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_url_is_taken_apart),
-        cmocka_unit_test(without_options_the_defaults_hold),
-        cmocka_unit_test(a_token_comes_from_a_file),
-#ifndef _WIN32
-        cmocka_unit_test(a_token_that_strangers_may_read_is_refused),
-#endif
-        cmocka_unit_test(what_is_wrong_is_refused_without_telling_secrets),
-        cmocka_unit_test(a_list_is_separated_by_blanks),
-    };
-    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
-}
+KT_MAIN(kt_tmpdir_setup, kt_tmpdir_teardown)
