@@ -15,7 +15,7 @@ def tests_there():
     for path in sorted(tests.rglob("*.[ch]")):
         text = path.read_text(errors="replace")
         there.update(re.findall(r"^(?:static )?void (\w+)\(void \*\*", text, re.M))
-        there.update(re.findall(r"(?m)^(?:KT_)?TEST\w*\((?:\w+,\s+\w+,\s+)?(\w+)\)", text))
+        there.update(re.findall(r"(?m)^(?:K[TS]_)?(?:TEST|REDIS|NGINX|BOTH)\w*\((?:\w+,\s+\w+,\s+)?(\w+)\)", text))
     for path in sorted(tests.rglob("CMakeLists.txt")):
         text = path.read_text()
         there.update(re.findall(r"\b(?:NAME|kiln_\w*test)\s*\(?\s*(\w+)", text))
