@@ -84,7 +84,7 @@ KS_NGINX(a_token_is_needed_and_taken)
     fixture *f = *state;
     char url[512];
     ks_compile compile = {0};
-    char *token = kt_path(f->dir, "token");
+    char *token = kt_at(f->dir, "token");
     assert_int_equal(kn_guarded_make(token, "s3cr3t\n", 7, NULL), KILN_OK);
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/token?token-file=%s&" PATIENT,
                    f->server.port, token);
@@ -99,7 +99,6 @@ KS_NGINX(a_token_is_needed_and_taken)
     assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
     assert_true(ks_own(cache).remote_errors > 0);
     kiln_cache_destroy(cache);
-    free(token);
 }
 
 /* The names that other stores want. */
@@ -184,7 +183,7 @@ KS_BOTH(S7_only_trusted_signatures_are_taken)
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
     ks_compile compile = {0};
-    char *ours = kt_path(f->dir, "ours.pem"), *theirs = kt_path(f->dir, "theirs.pem");
+    char *ours = kt_at(f->dir, "ours.pem"), *theirs = kt_at(f->dir, "theirs.pem");
     assert_int_equal(kiln_signing_key_generate(ours, line, NULL), KILN_OK);
     assert_int_equal(kiln_signing_key_generate(theirs, line, NULL), KILN_OK);
     (void)ask_as(f, 0, "", &compile); /* unsigned */
@@ -197,8 +196,6 @@ KS_BOTH(S7_only_trusted_signatures_are_taken)
     own = ask_as(f, 3, theirs, &compile);
     assert_int_equal(own.hits_remote, 1);
     assert_int_equal(own.remote_refused + own.compiles, 0);
-    free(ours);
-    free(theirs);
 }
 
 /* Exchanges the two entries that are there. */
@@ -239,7 +236,7 @@ KS_NGINX(S7_a_signed_entry_moved_to_another_key_is_refused)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
-    char *key_file = kt_path(f->dir, "key.pem");
+    char *key_file = kt_at(f->dir, "key.pem");
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
     assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
     ks_compile compile = {0};
@@ -250,7 +247,6 @@ KS_NGINX(S7_a_signed_entry_moved_to_another_key_is_refused)
     exchange(f);
     expect_two_compiles(f, 1, true);
     assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
-    free(key_file);
 }
 
 /* --- looking at them -------------------------------------------------------------------------- */

@@ -95,8 +95,8 @@ static void start_redis(fixture *f, const kc_identity *as, bool asks_clients)
 
 static void start_nginx(fixture *f, const kc_identity *as, bool asks_clients)
 {
-    char text[3072], *path = kt_path(f->server.dir, "nginx.conf");
-    char *files = kt_path(f->server.dir, "files");
+    char text[3072], *path = kt_at(f->server.dir, "nginx.conf");
+    char *files = kt_at(f->server.dir, "files");
     const char *dir = f->server.dir;
     if (access("/usr/sbin/nginx", X_OK) != 0) {
         kn_test_skip("nginx", "nginx is not installed");
@@ -122,8 +122,6 @@ static void start_nginx(fixture *f, const kc_identity *as, bool asks_clients)
     kt_file_write(path, text, strlen(text));
     const char *argv[] = {"/usr/sbin/nginx", "-p", dir, "-c", path, NULL};
     ks_start(&f->server, argv);
-    free(path);
-    free(files);
 }
 
 static void start(fixture *f, const kc_identity *as, bool asks_clients)
@@ -328,11 +326,10 @@ KS_NGINX(netrc_tells_user_and_password)
 {
     static const char text[] = "machine 127.0.0.1 login kiln password s3cr3t\n";
     fixture *f = *state;
-    char options[600], *path = kt_path(f->dir, ".netrc");
+    char options[600], *path = kt_at(f->dir, ".netrc");
     start(f, &f->server_id, false);
     kt_file_write(path, text, sizeof text - 1);
     (void)chmod(path, 0600);
-    free(path);
     kiln_remote_report report = check(f, "127.0.0.1", "/login", f->options);
     assert_false(report.writable);
     assert_null(strstr(report.why, "s3cr3t"));

@@ -150,7 +150,7 @@ KS_REDIS(a_pack_travels_too)
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     kiln_pack *pack = NULL;
-    char *path = kt_path(f->dir, "it.kpack");
+    char *path = kt_at(f->dir, "it.kpack");
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, 5, KILN_ORIGIN_COMPILED);
     assert_int_equal(kiln_pack_writer_create(path, NULL, &writer, NULL), KILN_OK);
@@ -175,14 +175,13 @@ KS_REDIS(a_pack_travels_too)
     kiln_pack_close(pack);
     fill(cache, 0, 5, KILN_ORIGIN_DISK);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 KS_BOTH(S7_a_pull_takes_only_what_is_trusted)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
-    char *key_file = kt_path(f->dir, "key.pem");
+    char *key_file = kt_at(f->dir, "key.pem");
     const kiln_key key = key_of(0);
     kiln_diag diag = KILN_DIAG_INIT;
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
@@ -202,7 +201,6 @@ KS_BOTH(S7_a_pull_takes_only_what_is_trusted)
     fill(other, 0, ENTRIES, KILN_ORIGIN_DISK);
     kiln_cache_destroy(other);
     kiln_cache_destroy(cache);
-    free(key_file);
 }
 
 /* Redis keeps the first of two entries. That nobody signed the first must not make the second one,
@@ -211,7 +209,7 @@ KS_BOTH(S7_a_signed_push_replaces_what_nobody_signed)
 {
     fixture *f = *state;
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
-    char *key_file = kt_path(f->dir, "key.pem");
+    char *key_file = kt_at(f->dir, "key.pem");
     assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
     kiln_cache *cache = ks_machine(f->roots[0], NULL);
     fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
@@ -231,7 +229,6 @@ KS_BOTH(S7_a_signed_push_replaces_what_nobody_signed)
     assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
     kiln_cache_destroy(other);
     kiln_cache_destroy(cache);
-    free(key_file);
 }
 
 KS_NGINX(S7_a_tampered_entry_is_not_pulled)

@@ -147,9 +147,8 @@ KS_BOTH(a_server_stopped_and_continued_is_used_again)
 KS_NGINX(a_full_disk_at_the_server_costs_nothing)
 {
     fixture *f = *state;
-    char *files = kt_path(f->server.dir, "files");
+    char *files = kt_at(f->server.dir, "files");
     if (mount("kiln-test", files, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755") != 0) {
-        free(files);
         kn_test_skip("mount", "no tmpfs can be mounted here (no root)");
     }
     kiln_cache *cache = machine(f, 0, f->server.port, KS_PATIENT);
@@ -184,7 +183,6 @@ KS_NGINX(a_full_disk_at_the_server_costs_nothing)
     kiln_cache_destroy(cache);
     ks_kill(&f->server);
     (void)umount2(files, MNT_DETACH);
-    free(files);
 }
 
 KT_MAIN(NULL, NULL)

@@ -49,7 +49,7 @@ static void *get_and_pack(void *user)
 KT_TEST_IN_DIR(what_a_thread_has_can_be_packed_at_once)
 {
     crowd *c = crowd_create(*state);
-    char *path = kt_path(*state, "all.kpack");
+    char *path = kt_at(*state, "all.kpack");
     pthread_t threads[THREADS];
     packer packers[THREADS];
     kiln_pack_info info = {.struct_size = sizeof(info)};
@@ -71,7 +71,6 @@ KT_TEST_IN_DIR(what_a_thread_has_can_be_packed_at_once)
     kiln_pack_writer_destroy(all.writer);
     kiln_cache_destroy(all.cache);
     kn_mutex_deinit(&all.mutex);
-    free(path);
     crowd_destroy(c);
 }
 

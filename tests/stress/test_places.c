@@ -98,20 +98,19 @@ static void expect_working(kiln_cache *cache)
 static void fill_to_the_last_byte(const char *place)
 {
     static const char zeros[4096];
-    char *path = kt_path(place, "filler");
+    char *path = kt_at(place, "filler");
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
     assert_true(fd >= 0);
     while (write(fd, zeros, sizeof zeros) > 0) {
     }
     assert_int_equal(close(fd), 0);
-    free(path);
 }
 
 static void expect_one_line_on_a_full_disk(const char *dir, uint64_t min_free, bool has_dirs)
 {
     lines log = {0};
     char *place = mount_small(dir, "size=256k");
-    char *root = kt_path(place, "root"), *tmp = kt_path(place, "root/tmp");
+    char *root = kt_at(place, "root"), *tmp = kt_at(place, "root/tmp");
     if (has_dirs) { /* it was filled while the cache was in use */
         ks_compile compile = {0};
         kiln_cache *before = open_at(root, UINT64_MAX);
@@ -129,8 +128,6 @@ static void expect_one_line_on_a_full_disk(const char *dir, uint64_t min_free, b
     kiln_cache_destroy(cache);
     kiln_log_set(NULL, NULL, KILN_LOG_OFF);
     leave(place);
-    free(root);
-    free(tmp);
 }
 
 KT_TEST_IN_DIR(S4_D5_a_file_system_full_to_the_last_byte_is_one_line)
@@ -146,8 +143,8 @@ KT_TEST_IN_DIR(S1_S4_a_file_system_below_the_floor_is_one_line)
 KT_TEST_IN_DIR(S1_the_floor_leaves_a_twentieth_free)
 {
     ks_compile compile = {0};
-    char *place = mount_small(*state, "size=2m"), *v1 = kt_path(place, "root/v1"), name[16];
-    char *root = kt_path(place, "root"), *filler = kt_path(place, "filler");
+    char *place = mount_small(*state, "size=2m"), *v1 = kt_at(place, "root/v1"), name[16];
+    char *root = kt_at(place, "root"), *filler = kt_at(place, "filler");
     kiln_cache *cache = open_at(root, 0);
     for (int i = 0; i < 600; i++) { /* of 4 KiB each: more than 2 MiB */
         (void)snprintf(name, sizeof name, "n%d", i);
@@ -159,15 +156,12 @@ KT_TEST_IN_DIR(S1_the_floor_leaves_a_twentieth_free)
     assert_true(kt_file_exists(filler));
     kiln_cache_destroy(cache);
     leave(place);
-    free(v1);
-    free(root);
-    free(filler);
 }
 
 KT_TEST_IN_DIR(S1_S4_a_file_system_without_inodes_is_one_line)
 {
     lines log = {0};
-    char *place = mount_small(*state, "nr_inodes=1"), *root = kt_path(place, "root");
+    char *place = mount_small(*state, "nr_inodes=1"), *root = kt_at(place, "root");
     kiln_log_set(listen, &log, KILN_LOG_WARN);
     kiln_cache *cache = open_at(root, 0);
     expect_working(cache);
@@ -177,14 +171,13 @@ KT_TEST_IN_DIR(S1_S4_a_file_system_without_inodes_is_one_line)
     kiln_cache_destroy(cache);
     kiln_log_set(NULL, NULL, KILN_LOG_OFF);
     leave(place);
-    free(root);
 }
 
 KT_TEST_IN_DIR(S4_S8_a_read_only_mount_is_read_and_is_one_line)
 {
     ks_compile compile = {0};
     lines log = {0};
-    char *place = mount_small(*state, "size=1m"), *root = kt_path(place, "root");
+    char *place = mount_small(*state, "size=1m"), *root = kt_at(place, "root");
     kiln_cache *cache = open_at(root, UINT64_MAX);
     (void)ks_get(cache, "kept", &compile);
     size_t files = kt_file_count(place);
@@ -202,14 +195,13 @@ KT_TEST_IN_DIR(S4_S8_a_read_only_mount_is_read_and_is_one_line)
     kiln_cache_destroy(cache);
     kiln_log_set(NULL, NULL, KILN_LOG_OFF);
     leave(place);
-    free(root);
 }
 
 KT_TEST_IN_DIR(S4_a_mount_that_turns_read_only_under_a_running_program_is_one_line)
 {
     ks_compile compile = {0};
     lines log = {0};
-    char *place = mount_small(*state, "size=1m"), *root = kt_path(place, "root");
+    char *place = mount_small(*state, "size=1m"), *root = kt_at(place, "root");
     kiln_cache *cache = open_at(root, UINT64_MAX);
     (void)ks_get(cache, "kept", &compile);
     assert_int_equal(mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
@@ -220,7 +212,6 @@ KT_TEST_IN_DIR(S4_a_mount_that_turns_read_only_under_a_running_program_is_one_li
     kiln_cache_destroy(cache);
     kiln_log_set(NULL, NULL, KILN_LOG_OFF);
     leave(place);
-    free(root);
 }
 
 int main(void)

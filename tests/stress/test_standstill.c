@@ -111,10 +111,9 @@ static kn_record stop_and_go(crowd *c, uint64_t max_files, uint64_t *out_entries
         assert_int_equal(status, 0);
     }
     assert_int_equal(c->failed, 0);
-    char *path = kt_path(c->root, "stats"), *bytes = kt_file_read(path, &size);
+    char *path = kt_at(c->root, "stats"), *bytes = kt_file_read(path, &size);
     assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_OK);
     free(bytes);
-    free(path);
     kiln_cache *cache = NULL;
     kiln_cache_options options;
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);

@@ -117,7 +117,7 @@ TEST(a_diag_becomes_one_line)
 static char *lines_with(const char *value)
 {
     char *dir = kt_tmpdir_create();
-    char *path = kt_path(dir, "stderr");
+    char *path = kt_at(dir, "stderr");
     int saved = dup(STDERR_FILENO);
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(saved >= 0 && file >= 0);
@@ -132,7 +132,6 @@ static char *lines_with(const char *value)
     (void)close(saved);
     (void)close(file);
     char *text = kt_file_read(path, NULL);
-    free(path);
     kt_tmpdir_remove(dir);
     return text;
 }

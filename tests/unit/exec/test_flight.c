@@ -202,7 +202,7 @@ static bool at_third(void *user)
 
 KT_TEST_IN_DIR(the_lock_excludes_and_is_freed)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_flight *a = make(path), *b = make(path);
     kn_flight_seat *in_a = lead(a, key_a), *in_b = lead(b, key_a), *other = lead(b, key_b);
     kn_flight_wait wait;
@@ -223,12 +223,11 @@ KT_TEST_IN_DIR(the_lock_excludes_and_is_freed)
     kn_flight_leave(b, other, KILN_E_COMPILE, NULL, NULL);
     kn_flight_destroy(a);
     kn_flight_destroy(b);
-    free(path);
 }
 
 KT_TEST_IN_DIR(C3_without_locks_the_leader_goes_on)
 {
-    char *path = kt_path(*state, "no-such-folder/lock");
+    char *path = kt_at(*state, "no-such-folder/lock");
     kn_flight_wait wait;
     int looks = 0;
     kn_flight *nowhere = make(path), *none = make(NULL);
@@ -239,7 +238,6 @@ KT_TEST_IN_DIR(C3_without_locks_the_leader_goes_on)
     kn_flight_leave(none, b, KILN_E_COMPILE, NULL, NULL);
     kn_flight_destroy(nowhere);
     kn_flight_destroy(none);
-    free(path);
 }
 
 static size_t count_threads(void)
@@ -256,7 +254,7 @@ static size_t count_threads(void)
 
 KT_TEST_IN_DIR(E13_a_lock_starts_no_thread)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_flight *flight = make(path);
     kn_flight_seat *a = lead(flight, key_a), *b = lead(flight, key_b);
     kn_flight_wait wait;
@@ -269,13 +267,12 @@ KT_TEST_IN_DIR(E13_a_lock_starts_no_thread)
     kn_flight_leave(flight, b, KILN_E_COMPILE, NULL, NULL);
     assert_int_equal(count_threads(), before);
     kn_flight_destroy(flight);
-    free(path);
 }
 
 /* A driver that forks in a compile, and comes back in the child as well. */
 KT_TEST_IN_DIR(E13_a_forked_child_waits_for_no_thread)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_flight *flight = make(path);
     kn_flight_seat *seat = lead(flight, key_a);
     kn_flight_wait wait;
@@ -292,7 +289,6 @@ KT_TEST_IN_DIR(E13_a_forked_child_waits_for_no_thread)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     kn_flight_leave(flight, seat, KILN_E_COMPILE, NULL, NULL);
     kn_flight_destroy(flight);
-    free(path);
 }
 
 typedef struct comer {
@@ -315,7 +311,7 @@ static void come_and_go(void *user)
 
 KT_TEST_IN_DIR(E13_locks_that_come_and_go_at_once)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_flight *flight = make(path);
     comer comers[FOLLOWERS];
     kn_thread *threads[FOLLOWERS];
@@ -328,7 +324,6 @@ KT_TEST_IN_DIR(E13_locks_that_come_and_go_at_once)
         assert_int_equal(comers[i].locked, 200);
     }
     kn_flight_destroy(flight);
-    free(path);
 }
 
 static bool fly_without_memory(void *user)
@@ -355,9 +350,8 @@ static bool fly_without_memory(void *user)
 
 KT_TEST_IN_DIR(flights_survive_failing_allocations)
 {
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     assert_true(kt_failalloc_each(fly_without_memory, path) >= 5);
-    free(path);
 }
 
 KT_MAIN(NULL, NULL)

@@ -56,12 +56,11 @@ typedef struct rig {
 static rig make_rig(const char *dir)
 {
     rig r = {.watch = {.since = 0}};
-    char *path = kt_path(dir, "lock");
+    char *path = kt_at(dir, "lock");
     world.now = world.space = world.clock = 1;
     world.tag = world.halted = HOLDER;
     assert_int_equal(kn_lock_file_open(path, &r.holds, NULL), KILN_OK);
     assert_int_equal(kn_lock_file_open(path, &r.waits, NULL), KILN_OK);
-    free(path);
     return r;
 }
 
@@ -115,12 +114,11 @@ KT_TEST_IN_DIR(one_that_works_in_between_is_not)
 KT_TEST_IN_DIR(the_next_holder_is_watched_afresh)
 {
     rig r = make_rig(*state);
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     kn_pulse_take(r.holds, LOCK);
     assert_int_equal(look(&r, LOCK, KN_PULSE_SILENT_LOOKS, SECOND), 0);
     kn_lock_file_close(r.holds);
     assert_int_equal(kn_lock_file_open(path, &r.holds, NULL), KILN_OK);
-    free(path);
     world.tag = world.halted = NEXT;
     kn_pulse_take(r.holds, LOCK);
     assert_int_equal(look(&r, LOCK, KN_PULSE_SILENT_LOOKS, SECOND), 0);

@@ -70,7 +70,7 @@ KT_TEST_IN_DIR(bypasses_are_listed_by_what_they_cost)
 KT_TEST_IN_DIR(a_damaged_list_is_a_shorter_one)
 {
     listing l;
-    char *path = kt_path(*state, "bypasses");
+    char *path = kt_at(*state, "bypasses");
     kiln_cache *cache = ks_cache(*state);
     char garbage[512 * 64];
     memset(garbage, 'x', sizeof garbage);
@@ -87,22 +87,19 @@ KT_TEST_IN_DIR(a_damaged_list_is_a_shorter_one)
     list_all(cache, &l);
     assert_int_equal(l.count, 1);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* The list is older than the first entry. Backup programs must learn of the cache all the same. */
 KT_TEST_IN_DIR(a_root_with_a_list_is_tagged_as_a_cache)
 {
     ks_compile compile = {0};
-    char *list = kt_path(*state, "bypasses"), *tag = kt_path(*state, "CACHEDIR.TAG");
+    char *list = kt_at(*state, "bypasses"), *tag = kt_at(*state, "CACHEDIR.TAG");
     kiln_cache *cache = ks_cache(*state);
     kn_cache_count_bypass(cache, "a.cl", "a reason", MS);
     assert_true(kt_file_exists(list));
     (void)ks_get(cache, "x", &compile);
     assert_true(kt_file_exists(tag));
     kiln_cache_destroy(cache);
-    free(list);
-    free(tag);
 }
 
 KT_TEST_IN_DIR(the_list_is_bounded_and_takes_reasons_of_any_length)
@@ -151,14 +148,13 @@ static void pay(const char *root, const char *reason, const char *printed)
 
 static void expect_printed(const char *root, const char *reason, const char *expected)
 {
-    char *path = kt_path(root, "printed");
+    char *path = kt_at(root, "printed");
     size_t size = 0;
     pay(root, reason, path);
     char *text = kt_file_read(path, &size);
     assert_int_equal(size, strlen(expected));
     assert_memory_equal(text, expected, size);
     free(text);
-    free(path);
 }
 
 KT_TEST_IN_DIR(who_pays_again_hears_it_once)

@@ -67,7 +67,7 @@ KT_TEST_IN_DIR(D3_a_failed_or_empty_compile_is_never_stored)
     assert_int_equal(compile.runs, 3);
     assert_int_equal(ks_own(cache).compile_failures, 3);
     assert_int_equal(ks_own(cache).puts, 0);
-    char *v1 = kt_path(*state, "v1");
+    char *v1 = kt_at(*state, "v1");
     assert_int_equal(kt_file_count(v1), 0);
 
     kiln_blob *empty = NULL;
@@ -75,7 +75,6 @@ KT_TEST_IN_DIR(D3_a_failed_or_empty_compile_is_never_stored)
     assert_int_equal(kiln_cache_put(cache, recipe, empty, 1, NULL), KILN_E_INVALID);
     kiln_blob_release(empty);
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
-    free(v1);
     kiln_recipe_destroy(recipe);
     kiln_cache_destroy(cache);
 }
@@ -160,7 +159,7 @@ KT_TEST_IN_DIR(an_entry_can_be_used_in_place)
 KT_TEST_IN_DIR(K5_a_cache_hits_after_it_has_moved)
 {
     ks_compile compile = {0};
-    char *before = kt_path(*state, "before"), *after = kt_path(*state, "after");
+    char *before = kt_at(*state, "before"), *after = kt_at(*state, "after");
     kiln_cache *cache = ks_cache(before);
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
     kiln_cache_destroy(cache);
@@ -168,14 +167,12 @@ KT_TEST_IN_DIR(K5_a_cache_hits_after_it_has_moved)
     cache = ks_cache(after);
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
     kiln_cache_destroy(cache);
-    free(before);
-    free(after);
 }
 
 KT_TEST_IN_DIR(a_disabled_cache_opens_nothing)
 {
     ks_compile compile = {0};
-    char *root = kt_path(*state, "never-made");
+    char *root = kt_at(*state, "never-made");
     kiln_cache *cache = ks_cache_with(root, KILN_CACHE_DISABLED);
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
@@ -191,7 +188,6 @@ KT_TEST_IN_DIR(a_disabled_cache_opens_nothing)
     kiln_recipe_destroy(recipe);
     kiln_cache_destroy(cache);
     assert_false(kt_file_exists(root));
-    free(root);
 }
 
 KT_TEST_IN_DIR(recache_compiles_and_replaces)
@@ -236,12 +232,11 @@ KT_TEST_IN_DIR(a_read_only_cache_reads_and_writes_memory_only)
     assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec); /* no stamp */
     free(entry);
 
-    char *missing = kt_path(*state, "missing");
+    char *missing = kt_at(*state, "missing");
     cache = ks_cache_with(missing, KILN_CACHE_READONLY);
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
     kiln_cache_destroy(cache);
     assert_false(kt_file_exists(missing));
-    free(missing);
 }
 
 /* --- without a usable root -------------------------------------------------------------------- */
@@ -288,20 +283,18 @@ static void expect_refused(const char *root, const char *why)
 
 KT_TEST_IN_DIR(S6_a_root_that_others_can_write_is_refused)
 {
-    char *root = kt_path(*state, "open");
+    char *root = kt_at(*state, "open");
     assert_int_equal(mkdir(root, 0777), 0);
     assert_int_equal(chmod(root, 0777), 0);
     expect_refused(root, "world-writable");
     assert_int_equal(kt_file_count(root), 0);
-    free(root);
 }
 
 KT_TEST_IN_DIR(S6_a_link_as_root_is_refused)
 {
-    char *root = kt_path(*state, "link");
+    char *root = kt_at(*state, "link");
     assert_int_equal(symlink(*state, root), 0);
     expect_refused(root, "link");
-    free(root);
 }
 
 KT_TEST_IN_DIR(S6_a_root_of_somebody_else_is_refused)
@@ -309,11 +302,10 @@ KT_TEST_IN_DIR(S6_a_root_of_somebody_else_is_refused)
     if (geteuid() != 0) {
         skip(); /* only root can give directories away */
     }
-    char *root = kt_path(*state, "theirs");
+    char *root = kt_at(*state, "theirs");
     assert_int_equal(mkdir(root, 0700), 0);
     assert_int_equal(chown(root, 12345, 12345), 0);
     expect_refused(root, "belongs to user 12345");
-    free(root);
 }
 
 static int read_only_child(const char *root)
@@ -331,7 +323,7 @@ static int read_only_child(const char *root)
 KT_TEST_IN_DIR(S4_S8_a_root_that_cannot_be_written_is_read_and_told)
 {
     ks_compile compile = {0};
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     int status = 0;
     assert_int_equal(chmod(*state, 0755), 0);
     pid_t pid = fork();
@@ -353,21 +345,19 @@ KT_TEST_IN_DIR(S4_S8_a_root_that_cannot_be_written_is_read_and_told)
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    free(root);
 }
 
 KT_TEST_IN_DIR(S8_a_file_in_the_way_is_told)
 {
-    char *root = kt_path(*state, "file");
+    char *root = kt_at(*state, "file");
     kt_file_write(root, "x", 1);
     expect_refused(root, "");
-    free(root);
 }
 
 KT_TEST_IN_DIR(S4_missing_home_is_no_obstacle)
 {
     ks_compile compile = {0};
-    char *tmp = kt_path(*state, "tmp");
+    char *tmp = kt_at(*state, "tmp");
     assert_int_equal(mkdir(tmp, 0700), 0);
     assert_int_equal(setenv("HOME", "/nonexistent/home", 1), 0);
     assert_int_equal(setenv("TMPDIR", tmp, 1), 0);
@@ -376,7 +366,6 @@ KT_TEST_IN_DIR(S4_missing_home_is_no_obstacle)
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
     kiln_cache_destroy(cache);
     assert_int_equal(unsetenv("TMPDIR"), 0);
-    free(tmp);
 }
 
 /* --- options ---------------------------------------------------------------------------------- */

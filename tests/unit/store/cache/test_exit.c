@@ -151,14 +151,13 @@ static void lose_the_root(const char *root)
 KT_TEST_IN_DIR(a_root_that_went_is_not_made_again)
 {
     char moved[1024];
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     fill(root);
     end_after(lose_the_root, root, true);
     assert_false(kt_file_exists(root));
     (void)snprintf(moved, sizeof moved, "%s.moved", root);
     assert_int_equal(rename(moved, root), 0);
     assert_int_equal(total(root).hits_disk, 0);
-    free(root);
 }
 
 static void make_too_many(const char *root)

@@ -254,7 +254,7 @@ KT_TEST_IN_DIR(an_entry_is_compared_with_its_nearest_other)
 
 KT_TEST_IN_DIR(packs_are_looked_at)
 {
-    char *pack_path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
+    char *pack_path = kt_at(*state, "a.kpack"), *root = kt_at(*state, "user");
     kiln_pack_writer *writer = NULL;
     kiln_recipe *recipe = recipe_of(&base);
     kiln_blob *blob = ks_blob("bytes");
@@ -277,8 +277,6 @@ KT_TEST_IN_DIR(packs_are_looked_at)
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);
     kiln_cache_destroy(cache);
-    free(pack_path);
-    free(root);
 }
 
 KT_TEST_IN_DIR(ten_thousand_keys_are_answered_without_counting)

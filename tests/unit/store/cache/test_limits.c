@@ -208,7 +208,7 @@ KT_TEST_IN_DIR(S1_entries_go_when_they_are_too_old)
     (void)ks_get(cache, "old", &compile);
     (void)ks_get(cache, "new", &compile);
     char *old = path_of(cache, "old"), *new = path_of(cache, "new");
-    char *stats = kt_path(*state, "stats");
+    char *stats = kt_at(*state, "stats");
     kiln_cache_destroy(cache);
     set_age(old, 40 * 86400);
     assert_int_equal(unlink(stats), 0); /* so that the next put counts afresh, as once a day */
@@ -219,7 +219,6 @@ KT_TEST_IN_DIR(S1_entries_go_when_they_are_too_old)
     assert_int_equal(ks_own(cache).evicted, 1);
     free(old);
     free(new);
-    free(stats);
     kiln_cache_destroy(cache);
 }
 
@@ -235,14 +234,13 @@ KT_TEST_IN_DIR(S1_S4_puts_leave_a_floor_of_free_space)
     }
     assert_int_equal(ks_own(cache).put_failures, 5);
     assert_int_equal(log.lines, 1); /* one line */
-    char *v1 = kt_path(*state, "v1");
+    char *v1 = kt_at(*state, "v1");
     assert_int_equal(kt_file_count(v1), 0);
     assert_int_equal(get(cache, "n3", &origin), KILN_OK); /* memory has it */
     kiln_cache_destroy(cache);
     cache = open_with(*state, (limits){.min_free = UINT64_MAX});
     (void)ks_get(cache, "x", &compile);
     assert_int_equal(kt_file_count(v1), 1);
-    free(v1);
     kiln_cache_destroy(cache);
     kiln_log_set(NULL, NULL, KILN_LOG_WARN);
 }
@@ -309,9 +307,8 @@ KT_TEST_IN_DIR(S3_a_large_store_is_evicted_in_slices)
         assert_int_equal(kn_stats_flush(cache->stats, 0, &record, NULL), KILN_OK);
         assert_true(record.files <= COUNT + 5);
     }
-    char *v1 = kt_path(*state, "v1");
+    char *v1 = kt_at(*state, "v1");
     assert_int_equal(kt_file_count(v1), record.files);
-    free(v1);
     kiln_cache_destroy(cache);
 }
 
@@ -321,7 +318,7 @@ KT_TEST_IN_DIR(S6_a_root_made_again_is_checked_again)
 {
     ks_compile compile = {0};
     listener log = {.part = "-writable"};
-    char *root = kt_path(*state, "root"), *aside = kt_path(*state, "aside");
+    char *root = kt_at(*state, "root"), *aside = kt_at(*state, "aside");
     kiln_log_set(listen, &log, KILN_LOG_WARN);
     kiln_cache *cache = open_with(root, (limits){.memory = 1});
     (void)ks_get(cache, "x", &compile);
@@ -331,7 +328,7 @@ KT_TEST_IN_DIR(S6_a_root_made_again_is_checked_again)
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
     assert_int_equal(ks_own(cache).put_failures, 1);
     assert_int_equal(log.lines, 1);
-    char *v1 = kt_path(root, "v1");
+    char *v1 = kt_at(root, "v1");
     assert_false(kt_file_exists(v1));
     /* A link in its place is not followed. */
     assert_int_equal(kt_file_count(root), 0); /* nor was anything made in the stranger's */
@@ -345,9 +342,6 @@ KT_TEST_IN_DIR(S6_a_root_made_again_is_checked_again)
     assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_DISK); /* made again, and ours */
     kiln_log_set(NULL, NULL, KILN_LOG_WARN);
     kiln_cache_destroy(cache);
-    free(v1);
-    free(root);
-    free(aside);
 }
 
 KT_TEST_IN_DIR(S6_entries_of_another_user_are_not_read)
@@ -452,7 +446,7 @@ KT_TEST_IN_DIR(S4_a_limit_on_the_size_of_files_kills_nobody)
         const struct rlimit low = {.rlim_cur = bounds[i], .rlim_max = before.rlim_max};
         char dir[16];
         (void)snprintf(dir, sizeof dir, "limit%zu", i);
-        char *root = kt_path(*state, dir);
+        char *root = kt_at(*state, dir);
         ks_compile compile = {0};
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
         kiln_cache *cache = ks_cache(root);
@@ -463,7 +457,6 @@ KT_TEST_IN_DIR(S4_a_limit_on_the_size_of_files_kills_nobody)
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(own.puts, (bounds[i] > 500) + (bounds[i] > 30000));
         assert_int_equal(own.puts + own.put_failures, 2);
-        free(root);
     }
 }
 #endif

@@ -182,8 +182,8 @@ KT_TEST_IN_DIR(U4_notes_are_not_counted_among_kernels)
  */
 KT_TEST_IN_DIR(D1_a_damaged_table_of_kin_costs_only_reasons)
 {
-    char *table = kt_path(*state, "kin");
-    char *elsewhere = kt_path(*state, "tmp/elsewhere");
+    char *table = kt_at(*state, "kin");
+    char *elsewhere = kt_at(*state, "tmp/elsewhere");
     char junk[5000];
     memset(junk, 0xa5, sizeof junk);
     kernel k = base;
@@ -207,8 +207,6 @@ KT_TEST_IN_DIR(D1_a_damaged_table_of_kin_costs_only_reasons)
         assert_false(kt_file_exists(elsewhere)); /* a link is not followed */
         (void)get_anew(*state, &k);
     }
-    free(elsewhere);
-    free(table);
 }
 
 KT_TEST_IN_DIR(U4_many_variants_share_a_place)
@@ -225,7 +223,7 @@ KT_TEST_IN_DIR(U4_many_variants_share_a_place)
 
 static bool holds(const char *root, const char *name, const char *text)
 {
-    char *path = kt_path(root, name);
+    char *path = kt_at(root, name);
     size_t size = 0;
     char *bytes = kt_file_exists(path) ? kt_file_read(path, &size) : NULL;
     bool found = false;
@@ -233,7 +231,6 @@ static bool holds(const char *root, const char *name, const char *text)
         found = memcmp(bytes + i, text, strlen(text)) == 0;
     }
     free(bytes);
-    free(path);
     return found;
 }
 

@@ -33,7 +33,7 @@ static uint64_t count_compiles(const char *root, const char *name)
 
 KT_TEST_IN_DIR(a_namespace_shares_neither_entries_nor_counters)
 {
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     assert_int_equal(ask_once(root, NULL, "one"), KILN_ORIGIN_COMPILED);
     assert_int_equal(ask_once(root, "a", "one"), KILN_ORIGIN_COMPILED);
     assert_int_equal(ask_once(root, "b", "two"), KILN_ORIGIN_COMPILED);
@@ -43,14 +43,13 @@ KT_TEST_IN_DIR(a_namespace_shares_neither_entries_nor_counters)
     assert_int_equal(count_compiles(root, NULL), 1);
     assert_int_equal(count_compiles(root, "a"), 2);
     assert_int_equal(count_compiles(root, "b"), 1);
-    free(root);
 }
 
 KT_TEST_IN_DIR(what_removes_entries_stays_in_its_namespace)
 {
     const kiln_prune_options all = {.struct_size = sizeof all, .max_bytes = 0};
     kiln_prune_result removed = {.struct_size = sizeof removed};
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     (void)ask_once(root, NULL, "one");
     (void)ask_once(root, "a", "one");
     (void)ask_once(root, "b", "one");
@@ -66,7 +65,6 @@ KT_TEST_IN_DIR(what_removes_entries_stays_in_its_namespace)
     assert_int_equal(removed.entries_removed, 1);
     assert_int_equal(ask_once(root, "a", "one"), KILN_ORIGIN_DISK);
     assert_int_equal(ask_once(root, "b", "one"), KILN_ORIGIN_DISK);
-    free(root);
 }
 
 static kiln_status count_entry(void *user, const kiln_entry_info *info)
@@ -78,7 +76,7 @@ static kiln_status count_entry(void *user, const kiln_entry_info *info)
 
 KT_TEST_IN_DIR(a_limit_evicts_from_its_namespace_alone)
 {
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     size_t left = 0;
     (void)ask_once(root, NULL, "n1");
     (void)ask_once(root, "b", "n1");
@@ -92,13 +90,12 @@ KT_TEST_IN_DIR(a_limit_evicts_from_its_namespace_alone)
     kiln_cache_destroy(a);
     assert_int_equal(ask_once(root, NULL, "n1"), KILN_ORIGIN_DISK);
     assert_int_equal(ask_once(root, "b", "n1"), KILN_ORIGIN_DISK);
-    free(root);
 }
 
 /* A child that is given both the directory and the name is in the same namespace. */
 KT_TEST_IN_DIR(the_directory_of_a_namespace_is_not_nested)
 {
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     kiln_cache *cache = open_in(root, "a", 0);
     char *own = strdup(kiln_cache_root(cache));
     kiln_cache *again = open_in(own, "a", 0);
@@ -109,12 +106,11 @@ KT_TEST_IN_DIR(the_directory_of_a_namespace_is_not_nested)
     kiln_cache_destroy(again);
     kiln_cache_destroy(cache);
     free(own);
-    free(root);
 }
 
 KT_TEST_IN_DIR(a_read_only_cache_makes_no_namespace)
 {
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     (void)ask_once(root, NULL, "one");
     kiln_cache_options options = ks_options(root);
     options.name_space = "a";
@@ -123,13 +119,12 @@ KT_TEST_IN_DIR(a_read_only_cache_makes_no_namespace)
     assert_string_equal(kiln_cache_root(cache), "");
     assert_non_null(strstr(kiln_cache_disk_reason(cache), "no such directory"));
     kiln_cache_destroy(cache);
-    free(root);
 }
 
 KT_TEST_IN_DIR(names_that_are_no_directory_are_refused)
 {
     static const char *const names[] = {".", "..", ".a", "a/b", "a b", "\xc3\xa4"};
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         kiln_cache_options options;
         kiln_cache *cache = NULL;
@@ -141,7 +136,6 @@ KT_TEST_IN_DIR(names_that_are_no_directory_are_refused)
         options.name_space = names[i];
         assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_E_INVALID);
     }
-    free(root);
 }
 
 static kiln_status list_name(void *user, const char *name)
@@ -152,7 +146,7 @@ static kiln_status list_name(void *user, const char *name)
 
 KT_TEST_IN_DIR(namespaces_are_listed)
 {
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     char names[64] = "";
     (void)ask_once(root, "only", "one");
     kiln_cache *cache = open_in(root, NULL, 0);
@@ -162,7 +156,6 @@ KT_TEST_IN_DIR(namespaces_are_listed)
     assert_string_equal(names, "only ");
     kiln_cache_destroy(inner);
     kiln_cache_destroy(cache);
-    free(root);
 }
 
 KT_MAIN(NULL, NULL)

@@ -31,12 +31,11 @@ static void live_with(const char *root, int64_t offset_s)
     kn_stats_moved(cache->stats, &(kn_totals){.counted_ns = kn_clock_wall() + offset_s * 1000000000,
                                               .swept_ns = kn_clock_wall() + offset_s * 1000000000});
     kiln_cache_destroy(cache);
-    char *half = kt_path(root, "tmp/1-2-0123456789abcdef");
+    char *half = kt_at(root, "tmp/1-2-0123456789abcdef");
     kt_file_write(half, "half", 4);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path = kt_path(root, names[i]);
+        char *path = kt_at(root, names[i]);
         set_time(path, offset_s);
-        free(path);
     }
     set_time(entry, offset_s);
 
@@ -55,7 +54,6 @@ static void live_with(const char *root, int64_t offset_s)
     assert_int_equal(pruned.entries_removed, 2); /* none is immortal */
     kiln_cache_destroy(cache);
     (void)remove(half);
-    free(half);
     free(entry);
 }
 
@@ -63,9 +61,8 @@ KT_TEST_IN_DIR(C4_S1_clocks_days_apart_stop_nothing)
 {
     static const int64_t offsets[] = {-DAY_S, DAY_S, -400 * DAY_S, 400 * DAY_S};
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
-        char *root = kt_path(*state, (const char *[]){"a", "b", "c", "d"}[i]);
+        char *root = kt_at(*state, (const char *[]){"a", "b", "c", "d"}[i]);
         live_with(root, offsets[i]);
-        free(root);
     }
 }
 

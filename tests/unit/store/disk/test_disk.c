@@ -104,7 +104,7 @@ KT_TEST_IN_DIR(S6_files_are_private)
 #ifdef _WIN32
     skip(); /* there are no such bits; tests/windows/test_places.c */
 #endif
-    char *root = kt_path(*state, "root"), *tag = kt_path(root, "CACHEDIR.TAG");
+    char *root = kt_at(*state, "root"), *tag = kt_at(root, "CACHEDIR.TAG");
     kiln_cache *cache = ks_cache(root);
     (void)ks_get(cache, "x", &compile);
     char *entry = ks_only_entry(cache);
@@ -117,8 +117,6 @@ KT_TEST_IN_DIR(S6_files_are_private)
     assert_memory_equal(text, "Signature: 8a477f597d28d172789f06886806bc55", 43);
     free(text);
     free(entry);
-    free(tag);
-    free(root);
     kiln_cache_destroy(cache);
 }
 
@@ -169,9 +167,8 @@ KT_TEST_IN_DIR(S1_disk_is_bounded_by_files)
         (void)snprintf(name, sizeof name, "n%d", i);
         (void)ks_get(cache, name, &compile);
     }
-    char *v1 = kt_path(*state, "v1");
+    char *v1 = kt_at(*state, "v1");
     assert_true(kt_file_count(v1) <= 21);
-    free(v1);
     kiln_cache_destroy(cache);
 }
 
@@ -254,11 +251,10 @@ KT_TEST_IN_DIR(prune_by_age_and_target)
     assert_int_equal(result.entries_removed, 0);
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
     assert_int_equal(result.entries_removed, 1);
-    char *target = kt_path(*state, "v1/test-target");
+    char *target = kt_at(*state, "v1/test-target");
     assert_false(kt_file_exists(target));
     assert_int_equal(ks_get(cache, "y", &compile),
                      KILN_ORIGIN_COMPILED); /* directories come back */
-    free(target);
     free(entry);
     kiln_cache_destroy(cache);
 }
@@ -271,8 +267,8 @@ KT_TEST_IN_DIR(clear_takes_precompiled_headers_along)
     kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
-    char *dir = kt_path(*state, "pch");
-    char *made = kt_path(*state, "pch/" KEY_NAME "-01234567.pch");
+    char *dir = kt_at(*state, "pch");
+    char *made = kt_at(*state, "pch/" KEY_NAME "-01234567.pch");
     assert_int_equal(mkdir(dir, 0700), 0);
     FILE *file = fopen(made, "w");
     assert_non_null(file);
@@ -285,8 +281,6 @@ KT_TEST_IN_DIR(clear_takes_precompiled_headers_along)
     assert_int_equal(kiln_cache_clear(cache, &result, NULL),
                      KILN_OK); /* and where there are none */
     assert_int_equal(result.temporaries_removed, 0);
-    free(made);
-    free(dir);
     kiln_cache_destroy(cache);
 }
 
@@ -330,30 +324,26 @@ KT_TEST_IN_DIR(files_of_others_in_the_root_are_left_alone)
     kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_verify_result verified = {.struct_size = sizeof(verified)};
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-        char *dir = kt_path(*state, dirs[i]);
+        char *dir = kt_at(*state, dirs[i]);
         assert_int_equal(mkdir(dir, 0700), 0);
-        free(dir);
     }
     for (size_t i = 0; i < FILES; i++) {
-        char *path = kt_path(*state, files[i]);
+        char *path = kt_at(*state, files[i]);
         kt_file_write(path, "mine", 4);
         age(path, 1000000);
-        free(path);
     }
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
     assert_int_equal(kiln_cache_verify(cache, true, &verified, NULL), KILN_OK);
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
     kiln_cache_destroy(cache);
-    char *tag = kt_path(*state, "CACHEDIR.TAG"); /* backup programs would leave all of it out */
+    char *tag = kt_at(*state, "CACHEDIR.TAG"); /* backup programs would leave all of it out */
     assert_false(kt_file_exists(tag));
-    free(tag);
     for (size_t i = 0; i < FILES; i++) {
-        char *path = kt_path(*state, files[i]);
+        char *path = kt_at(*state, files[i]);
         if (!kt_file_exists(path)) {
             fail_msg("%s is gone", files[i]);
         }
-        free(path);
     }
 }
 
@@ -379,12 +369,11 @@ KT_TEST_IN_DIR(S3_totals_follow_what_is_there)
     assert_int_equal(record.files, 9);
     assert_int_equal(record.bytes, 9 * KN_DISK_BLOCK);
     /* The statistics were removed: the next put counts. */
-    char *stats = kt_path(*state, "stats");
+    char *stats = kt_at(*state, "stats");
     assert_int_equal(unlink(stats), 0);
     (void)ks_get(cache, "more", &compile);
     assert_int_equal(kn_stats_read(cache->stats, &record, NULL), KILN_OK);
     assert_int_equal(record.files, 10);
-    free(stats);
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);
     kiln_cache_destroy(cache);
@@ -393,7 +382,7 @@ KT_TEST_IN_DIR(S3_totals_follow_what_is_there)
 KT_TEST_IN_DIR(the_root_may_be_removed_under_a_running_program)
 {
     ks_compile compile = {0};
-    char *root = kt_path(*state, "root"), command[1100];
+    char *root = kt_at(*state, "root"), command[1100];
     kiln_cache *cache = small_cache(root, UINT64_C(1) << 30, 1000);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
@@ -402,7 +391,6 @@ KT_TEST_IN_DIR(the_root_may_be_removed_under_a_running_program)
         assert_int_equal(system(command), 0);
     }
     kiln_cache_destroy(cache);
-    free(root);
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -466,9 +454,8 @@ KT_TEST_IN_DIR(strangers_files_are_left_alone)
     (void)ks_get(cache, "x", &compile);
     const char *strange[] = {"v1/README", "v1/test-target/notes", "v1/test-target/zz"};
     for (size_t i = 0; i < 3; i++) {
-        char *path = kt_path(*state, strange[i]);
+        char *path = kt_at(*state, strange[i]);
         kt_file_write(path, "mine", 4);
-        free(path);
     }
     uint64_t sums[2] = {0, 0};
     assert_int_equal(kiln_cache_walk(cache, NULL, add_up, sums, NULL), KILN_OK);
@@ -476,9 +463,8 @@ KT_TEST_IN_DIR(strangers_files_are_left_alone)
     kiln_prune_result result = {.struct_size = sizeof(result)};
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
     for (size_t i = 0; i < 3; i++) {
-        char *path = kt_path(*state, strange[i]);
+        char *path = kt_at(*state, strange[i]);
         assert_true(kt_file_exists(path));
-        free(path);
     }
     kiln_cache_destroy(cache);
 }

@@ -69,27 +69,25 @@ static void expect_sound(const char *root, const char *entry, const char *rule)
     cache = open_cache(root);
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
     kiln_cache_destroy(cache);
-    char *tmp = kt_path(root, "tmp");
+    char *tmp = kt_at(root, "tmp");
     /* A file whose removal fails, or whose making is reported as failed, is for the sweep. */
     if (kt_file_count(tmp) != 0 && strncmp(rule, "unlink", 6) != 0 &&
         strstr(rule, ":late-") == NULL) {
         fail_msg("%s left temporaries", rule);
     }
-    free(tmp);
 }
 
 /* The path of the test's entry below any root. */
 static char *where_it_lies(const char *dir)
 {
     ks_compile compile = {0};
-    char *root = kt_path(dir, "pattern");
+    char *root = kt_at(dir, "pattern");
     kiln_cache *cache = open_cache(root);
     (void)ks_get(cache, "x", &compile);
     char *path = ks_only_entry(cache);
     char *relative = strdup(path + strlen(root) + 1);
     kiln_cache_destroy(cache);
     free(path);
-    free(root);
     return relative;
 }
 
@@ -105,15 +103,13 @@ KT_TEST_IN_DIR(S4_D1_any_failing_call_leaves_the_caller_unharmed)
             for (int n = 1;; n++) {
                 (void)snprintf(name, sizeof name, "root%d", runs++);
                 (void)snprintf(rule, sizeof rule, "%s:%d:%s", ops[o], n, effects[e]);
-                char *root = kt_path(*state, name);
-                char *entry = kt_path(root, relative);
+                char *root = kt_at(*state, name);
+                char *entry = kt_at(root, relative);
                 kt_faultfs_set(*state, rule);
                 live(root, entry);
                 uint64_t hits = kt_faultfs_hits();
                 kt_faultfs_set(NULL, NULL);
                 expect_sound(root, entry, rule);
-                free(entry);
-                free(root);
                 injected += hits;
                 if (hits == 0) {
                     break;
@@ -140,7 +136,7 @@ KT_TEST_IN_DIR(S4_a_store_that_never_works_is_only_slow)
         ks_compile compile = {0};
         char name[32];
         (void)snprintf(name, sizeof name, "never%zu", i);
-        char *root = kt_path(*state, name);
+        char *root = kt_at(*state, name);
         kt_faultfs_set(*state, rules[i]);
         for (int round = 0; round < 3; round++) {
             kiln_cache *cache = open_cache(root);
@@ -150,7 +146,6 @@ KT_TEST_IN_DIR(S4_a_store_that_never_works_is_only_slow)
             kiln_cache_destroy(cache);
         }
         kt_faultfs_set(NULL, NULL);
-        free(root);
     }
 }
 
@@ -223,9 +218,8 @@ KT_TEST_IN_DIR(C2_a_lost_rename_race_is_no_failure)
     }
     assert_int_equal(ks_get(other, "x", &compile), KILN_ORIGIN_DISK);
     kiln_cache_destroy(other);
-    char *tmp = kt_path(*state, "tmp");
+    char *tmp = kt_at(*state, "tmp");
     assert_int_equal(kt_file_count(tmp), 0);
-    free(tmp);
 }
 
 /* What cannot be read just now (no descriptor left, a network that is down) is not damaged. */
@@ -339,7 +333,7 @@ KT_TEST_IN_DIR(a_pack_that_could_not_be_put_in_place_says_so)
     ks_compile compile = {0};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_pack *pack = NULL;
-    char *path = kt_path(*state, "app.kpack"), *root = kt_path(*state, "root");
+    char *path = kt_at(*state, "app.kpack"), *root = kt_at(*state, "root");
     kiln_cache *cache = open_cache(root);
     (void)ks_get(cache, "x", &compile);
     assert_int_equal(write_pack(path, cache, NULL), KILN_OK);
@@ -354,8 +348,6 @@ KT_TEST_IN_DIR(a_pack_that_could_not_be_put_in_place_says_so)
     kiln_pack_close(pack);
     kiln_diag_clear(&diag);
     kiln_cache_destroy(cache);
-    free(root);
-    free(path);
 }
 
 /* Where a removal takes long, a put removes no more than it must: the rest is for those after it.

@@ -132,7 +132,7 @@ KT_TEST_IN_DIR(S3_one_process_counts_and_others_leave_it_to_that)
     ks_compile compile = {0};
     kn_lock_file *lock = NULL;
     make_due(*state);
-    char *path = kt_path(*state, "lock");
+    char *path = kt_at(*state, "lock");
     assert_int_equal(kn_lock_file_open(path, &lock, NULL), KILN_OK);
     const bool locks = kn_lock_try(lock, KN_LOCK_COUNT) == KILN_OK;
     kiln_cache *cache = open_patient(*state, 0);
@@ -141,7 +141,6 @@ KT_TEST_IN_DIR(S3_one_process_counts_and_others_leave_it_to_that)
     assert_int_equal(record_of(*state).files, locks ? 10 : 3);
     kn_lock_drop(lock, KN_LOCK_COUNT);
     kn_lock_file_close(lock);
-    free(path);
 }
 
 /* Without patience the count is given up, or was quick: either way the cache closes and the totals

@@ -163,8 +163,8 @@ KT_TEST_IN_DIR(D1_a_good_entry_is_not_dropped_for_the_one_before_it)
     size_t size = 0;
     char *entry = make_entry(*state, &size);
     char *good = kt_file_read(entry, &size);
-    char *dir = kt_path(*state, "v1/test-target"), *aside = kt_path(*state, "aside");
-    char *old = kt_path(aside, entry + strlen(dir) + 1);
+    char *dir = kt_at(*state, "v1/test-target"), *aside = kt_at(*state, "aside");
+    char *old = kt_at(aside, entry + strlen(dir) + 1);
     ks_compile compile = {0};
     kiln_blob *blob = NULL;
     kiln_recipe *recipe = ks_recipe("x");
@@ -187,9 +187,6 @@ KT_TEST_IN_DIR(D1_a_good_entry_is_not_dropped_for_the_one_before_it)
     assert_true(kt_file_exists(entry));
     kiln_cache_destroy(cache);
     kiln_recipe_destroy(recipe);
-    free(old);
-    free(aside);
-    free(dir);
     free(good);
     free(entry);
 }
@@ -201,7 +198,7 @@ KT_TEST_IN_DIR(a_strangers_dir_in_an_entrys_place_stays)
     ks_compile compile = {0};
     char *entry = make_entry(*state, &size);
     assert_true(put_dir(entry, size));
-    char *kept = kt_path(entry, "kept");
+    char *kept = kt_at(entry, "kept");
     kt_file_write(kept, "mine", 4);
     for (int i = 1; i <= 2; i++) {
         kiln_cache *cache = ks_cache(*state);
@@ -211,7 +208,6 @@ KT_TEST_IN_DIR(a_strangers_dir_in_an_entrys_place_stays)
         kiln_cache_destroy(cache);
     }
     assert_true(kt_file_exists(kept));
-    free(kept);
     free(entry);
 }
 
@@ -233,7 +229,7 @@ KT_TEST_IN_DIR(S1_junk_in_the_place_of_statistics_and_lock_goes)
         char name[16];
         int count = 0;
         (void)snprintf(name, sizeof name, "root%zu", i);
-        char *root = kt_path(*state, name), *place = kt_path(root, places[i % 2]);
+        char *root = kt_at(*state, name), *place = kt_at(root, places[i % 2]);
         kiln_cache_options options = ks_options(root);
         options.disk_max_files = 20;
         kiln_cache *cache = ks_open(&options);
@@ -252,8 +248,6 @@ KT_TEST_IN_DIR(S1_junk_in_the_place_of_statistics_and_lock_goes)
         assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
         assert_int_equal(total.puts, 60);
         kiln_cache_destroy(cache);
-        free(place);
-        free(root);
     }
 }
 
@@ -265,14 +259,13 @@ KT_TEST_IN_DIR(entries_of_another_format_are_left_alone)
     kiln_prune_result removed = {.struct_size = sizeof(removed)};
     kiln_verify_result verified = {.struct_size = sizeof(verified)};
     static const char *const dirs[] = {"v2", "v2/test-target", "v2/test-target/ab"};
-    char *other = kt_path(*state, "v2/test-target/ab/cd.kiln");
+    char *other = kt_at(*state, "v2/test-target/ab/cd.kiln");
     kiln_cache_options options = ks_options(*state);
     options.disk_max_files = 4;
     kiln_cache *cache = ks_open(&options);
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-        char *dir = kt_path(*state, dirs[i]);
+        char *dir = kt_at(*state, dirs[i]);
         assert_int_equal(mkdir(dir, 0700), 0);
-        free(dir);
     }
     kt_file_write(other, "of tomorrow", 11);
     for (int i = 0; i < 20; i++) {
@@ -288,7 +281,6 @@ KT_TEST_IN_DIR(entries_of_another_format_are_left_alone)
     assert_int_equal(kiln_cache_clear(cache, &removed, NULL), KILN_OK);
     assert_true(kt_file_exists(other));
     kiln_cache_destroy(cache);
-    free(other);
 }
 
 /* Whatever the user's mask lets through. */
@@ -296,7 +288,7 @@ KT_TEST_IN_DIR(S6_no_mask_opens_the_cache_to_others)
 {
     size_t size;
     struct stat facts;
-    char *root = kt_path(*state, "root");
+    char *root = kt_at(*state, "root");
     mode_t mask = umask(0);
     char *entry = make_entry(root, &size);
     (void)umask(mask);
@@ -308,7 +300,6 @@ KT_TEST_IN_DIR(S6_no_mask_opens_the_cache_to_others)
     assert_int_equal(stat(entry, &facts), 0);
     assert_int_equal(facts.st_mode & 07777, 0700);
     free(entry);
-    free(root);
 }
 
 KT_MAIN(NULL, NULL)

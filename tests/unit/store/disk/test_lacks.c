@@ -62,47 +62,43 @@ static bool learn(kn_disk *disk, const char *name)
 KT_TEST(what_is_not_there_is_known_after_some_questions)
 {
     world w;
-    char *root = kt_path(*state, "empty");
+    char *root = kt_at(*state, "empty");
     open_world(&w, root);
     assert_true(learn(w.ours, "one"));
     close_world(&w);
-    free(root);
 }
 
 KT_TEST(what_is_there_is_never_lacked)
 {
     world w;
-    char *root = kt_path(*state, "full");
+    char *root = kt_at(*state, "full");
     open_world(&w, root);
     put(w.theirs, "one");
     assert_false(learn(w.ours, "one"));
     close_world(&w);
-    free(root);
 }
 
 KT_TEST(our_own_put_is_known_at_once)
 {
     world w;
-    char *root = kt_path(*state, "own");
+    char *root = kt_at(*state, "own");
     open_world(&w, root);
     assert_true(learn(w.ours, "one"));
     put(w.ours, "one");
     assert_false(lacks(w.ours, "one"));
     close_world(&w);
-    free(root);
 }
 
 KT_TEST(anothers_put_is_known_a_moment_later)
 {
     world w;
-    char *root = kt_path(*state, "others");
+    char *root = kt_at(*state, "others");
     open_world(&w, root);
     assert_true(learn(w.ours, "one"));
     put(w.theirs, "one");
     kn_clock_sleep(KN_TIER_LACKS_NS);
     assert_false(lacks(w.ours, "one"));
     close_world(&w);
-    free(root);
 }
 
 KT_MAIN(kt_tmpdir_setup, kt_tmpdir_teardown)

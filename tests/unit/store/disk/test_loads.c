@@ -129,7 +129,7 @@ static void kill_in_load(const char *root, const char *name)
 /* Days go by for what was noted. */
 static void age_rows(const char *root, int64_t days)
 {
-    char *path = kt_path(root, "loads");
+    char *path = kt_at(root, "loads");
     size_t size = 0;
     char *bytes = kt_file_read(path, &size);
     assert_int_equal(size, PAGE);
@@ -141,7 +141,6 @@ static void age_rows(const char *root, int64_t days)
     }
     kt_file_write(path, bytes, size);
     free(bytes);
-    free(path);
 }
 
 static uint64_t count_unended(const char *root)
@@ -372,9 +371,9 @@ KT_TEST_IN_DIR(a_load_that_forked_does_not_end_in_the_child)
 KT_TEST_IN_DIR(preparing_makes_no_root_and_is_tried_again)
 {
     kn_load one;
-    char *root = kt_path(*state, "root");
-    char *aside = kt_path(*state, "aside");
-    char *table = kt_path(root, "loads");
+    char *root = kt_at(*state, "root");
+    char *aside = kt_at(*state, "aside");
+    char *table = kt_at(root, "loads");
     const kiln_key key = ks_key("k");
     make_root(root);
     kiln_cache *cache = ks_cache(root);
@@ -388,9 +387,6 @@ KT_TEST_IN_DIR(preparing_makes_no_root_and_is_tried_again)
     assert_int_not_equal(one.cell, 0);
     kn_cache_load_end(cache, &key, &one);
     kiln_cache_destroy(cache);
-    free(table);
-    free(aside);
-    free(root);
 }
 
 static kiln_cache *shared;
@@ -460,7 +456,7 @@ KT_TEST_IN_DIR(a_file_that_is_cut_short_ends_nobody)
     make_root(*state);
     kiln_cache *cache = ks_cache(*state);
     const kiln_key key = ks_key("k");
-    char *path = kt_path(*state, "loads");
+    char *path = kt_at(*state, "loads");
     kn_load one;
     assert_true(kn_cache_load_begin(cache, &key, "k", &one));
     assert_int_equal(truncate(path, 0), 0);
@@ -468,13 +464,12 @@ KT_TEST_IN_DIR(a_file_that_is_cut_short_ends_nobody)
     assert_true(kn_cache_load_begin(cache, &key, "k", &one));
     kn_cache_load_end(cache, &key, &one);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 KT_TEST_IN_DIR(junk_in_its_place_is_lived_with)
 {
     char junk[PAGE + 100];
-    char *path = kt_path(*state, "loads");
+    char *path = kt_at(*state, "loads");
     static const size_t sizes[] = {0, 1, 700, PAGE, PAGE + 100};
     make_root(*state);
     memset(junk, 0xa5, sizeof(junk));
@@ -488,7 +483,6 @@ KT_TEST_IN_DIR(junk_in_its_place_is_lived_with)
     }
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(load(*state, "k", ENDS), 0);
-    free(path);
 }
 
 /* The system would end a process that makes a file longer than it may. */
@@ -511,13 +505,12 @@ KT_TEST_IN_DIR(what_is_only_read_is_not_watched)
     make_root(*state);
     kiln_cache *cache = ks_cache_with(*state, KILN_CACHE_READONLY);
     const kiln_key key = ks_key("k");
-    char *path = kt_path(*state, "loads");
+    char *path = kt_at(*state, "loads");
     kn_load one;
     assert_true(kn_cache_load_begin(cache, &key, "k", &one));
     kn_cache_load_end(cache, &key, &one);
     kiln_cache_destroy(cache);
     assert_false(kt_file_exists(path));
-    free(path);
 }
 
 /* A cell more than a process has is not watched, and takes nobody else's. */

@@ -153,7 +153,7 @@ KT_TEST_IN_DIR(S5_temporaries_are_swept_hourly)
 {
     ks_compile compile = {0};
     kiln_cache *cache = NULL;
-    char *young = kt_path(*state, "tmp/1-3-0123456789abcdef");
+    char *young = kt_at(*state, "tmp/1-3-0123456789abcdef");
     kn_record record = {0};
     cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
@@ -163,7 +163,7 @@ KT_TEST_IN_DIR(S5_temporaries_are_swept_hourly)
     /* Nobody calls prune: a put does it, when the last sweep is an hour ago. */
     cache = ks_cache(*state);
     (void)ks_get(cache, "z", &compile);
-    char *stats = kt_path(*state, "stats");
+    char *stats = kt_at(*state, "stats");
     size_t size;
     char *bytes = kt_file_read(stats, &size);
     assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_OK);
@@ -176,8 +176,6 @@ KT_TEST_IN_DIR(S5_temporaries_are_swept_hourly)
     assert_false(kt_file_exists(young));
     kiln_cache_destroy(cache);
     free(bytes);
-    free(stats);
-    free(young);
 }
 
 /* While a put writes, what it is to replace is removed: it is off the totals once. */
@@ -202,7 +200,7 @@ KT_TEST_IN_DIR(S5_halves_of_precompiled_headers_are_swept)
     kiln_cache *cache = ks_cache(*state);
     ks_compile compile = {0};
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
-    char *dir = kt_path(*state, "pch");
+    char *dir = kt_at(*state, "pch");
     assert_int_equal(mkdir(dir, 0700), 0);
     for (size_t i = 0; i < ROWS; i++) {
         char name[128];
@@ -221,7 +219,6 @@ KT_TEST_IN_DIR(S5_halves_of_precompiled_headers_are_swept)
         assert_int_equal(kt_file_exists(paths[i]), rows[i].stays);
         free(paths[i]);
     }
-    free(dir);
     kiln_cache_destroy(cache);
 }
 
@@ -253,14 +250,12 @@ KT_TEST_IN_DIR(S3_what_is_removed_under_a_put_is_subtracted_once)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     kiln_cache_destroy(cache);
-    char *stats = kt_path(*state, "stats"), *v1 = kt_path(*state, "v1");
+    char *stats = kt_at(*state, "stats"), *v1 = kt_at(*state, "v1");
     size_t size = 0;
     char *bytes = kt_file_read(stats, &size);
     assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_OK);
     assert_int_equal(record.files, kt_file_count(v1));
     free(bytes);
-    free(v1);
-    free(stats);
 }
 
 KT_MAIN(NULL, NULL)

@@ -157,7 +157,7 @@ static void let_record_go(kn_lock_file *locks[2])
 /* The same, and the writer cannot look whether it came before the copy until its entry is there. */
 KT_TEST_IN_DIR(D7_an_announcement_that_may_be_there_is_not_lost)
 {
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     kn_lock_file *locks[2];
     kiln_cache *cache = open_capped(*state, FEW);
     put_several(cache, "a", FEW);
@@ -173,13 +173,12 @@ KT_TEST_IN_DIR(D7_an_announcement_that_may_be_there_is_not_lost)
     wake(writer);
     assert_totals(cache);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* A put that could not announce itself: another thread's flush must not do that too early. */
 KT_TEST_IN_DIR(D7_what_could_not_be_announced_is_counted_when_it_is_there)
 {
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     const kn_totals coming = {.files = 1, .bytes = 4096};
     kn_landing landing = {.files = 1, .bytes = 4096};
     kn_lock_file *locks[2];
@@ -203,7 +202,6 @@ KT_TEST_IN_DIR(D7_what_could_not_be_announced_is_counted_when_it_is_there)
     assert_int_equal(record.files, FEW + 1);
     kiln_cache_destroy(other);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* A count finds it gone already, and then its remover says that it is. */
@@ -268,7 +266,7 @@ static pid_t start_sleeper(const char *path, uint64_t byte)
  * much later: its copy is too old. */
 KT_TEST_IN_DIR(D7_an_old_copy_of_the_record_takes_no_place)
 {
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     kiln_cache *cache = open_capped(*state, ANY);
     put_several(cache, "a", FEW);
     const pid_t sleeper = start_sleeper(path, KN_RECORD_STATS);
@@ -280,13 +278,12 @@ KT_TEST_IN_DIR(D7_an_old_copy_of_the_record_takes_no_place)
     assert_int_equal(record.counters[KN_COUNT_puts], FEW + MANY + 1);
     assert_int_equal(record.files, FEW + MANY + 1);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* The same where nobody needs to pass it over: what is written meanwhile is not in its copy. */
 KT_TEST_IN_DIR(D7_a_copy_without_what_was_written_since_takes_no_place)
 {
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     kiln_cache *cache = open_capped(*state, ANY);
     put_several(cache, "a", FEW);
     const pid_t sleeper = start_sleeper(path, KN_RECORD_STATS);
@@ -298,7 +295,6 @@ KT_TEST_IN_DIR(D7_a_copy_without_what_was_written_since_takes_no_place)
     assert_int_equal(record.counters[KN_COUNT_puts], FEW + 3 + 1);
     assert_int_equal(record.files, FEW + 3 + 1);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 int main(void)

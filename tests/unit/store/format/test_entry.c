@@ -137,7 +137,7 @@ KT_TEST(compression_is_used_where_it_pays)
 static void check_golden(const char *name, const image *made, bool same_bytes, const char *payload,
                          size_t payload_size)
 {
-    char *path = kt_path(KILN_GOLDEN, name);
+    char *path = kt_at(KILN_GOLDEN, name);
     size_t size = 0;
     if (getenv("KILN_UPDATE") != NULL) {
         kt_file_write(path, made->bytes, made->size);
@@ -150,7 +150,6 @@ static void check_golden(const char *name, const image *made, bool same_bytes, c
         assert_memory_equal(bytes, made->bytes, size);
     }
     free(bytes);
-    free(path);
 }
 
 KT_TEST(golden_entries_stay_readable_for_ever)

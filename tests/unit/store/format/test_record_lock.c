@@ -82,7 +82,7 @@ static kn_record read_record(kiln_cache *cache)
 /* TORTURE D7, byte 1: 41 ms a put, and the totals given up at the end. */
 KT_TEST_IN_DIR(D7_a_writer_that_stands_still_loses_nothing)
 {
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     kiln_cache *cache = ks_cache(*state);
     fill(cache, "a");
     const pid_t sleeper = start_sleeper(path, KN_RECORD_STATS);
@@ -93,13 +93,12 @@ KT_TEST_IN_DIR(D7_a_writer_that_stands_still_loses_nothing)
     assert_int_not_equal(record.copied[0], 0); /* it was passed over */
     wake(sleeper);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* Byte 0: 250 ms a put, and nothing evicted. */
 KT_TEST_IN_DIR(D7_an_evictor_that_stands_still_suspends_no_cap)
 {
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     kiln_cache *cache = open_small(*state, FEW);
     fill(cache, "a");
     const pid_t sleeper = start_sleeper(path, KN_RECORD_EVICT);
@@ -108,13 +107,12 @@ KT_TEST_IN_DIR(D7_an_evictor_that_stands_still_suspends_no_cap)
     assert_true(read_record(cache).files >= count_entries(cache));
     wake(sleeper);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* Both at once, and the one who was to put it right stands still, too. */
 KT_TEST_IN_DIR(D7_several_that_stand_still_are_passed_over)
 {
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     kiln_cache *cache = open_small(*state, FEW);
     fill(cache, "a");
     const pid_t sleepers[] = {
@@ -127,13 +125,12 @@ KT_TEST_IN_DIR(D7_several_that_stand_still_are_passed_over)
         wake(sleepers[i]);
     }
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* Where the file cannot be replaced, what could not be added waits for the next one. */
 KT_TEST_IN_DIR(what_cannot_be_added_stays_pending)
 {
-    char *path = kt_path(*state, "stats"), *tmp = kt_path(*state, "tmp");
+    char *path = kt_at(*state, "stats"), *tmp = kt_at(*state, "tmp");
     ks_compile compile = {0};
     kt_counters total;
     kiln_cache *cache = ks_cache(*state);
@@ -148,8 +145,6 @@ KT_TEST_IN_DIR(what_cannot_be_added_stays_pending)
     assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(total.compiles, 2);
     kiln_cache_destroy(cache);
-    free(path);
-    free(tmp);
 }
 
 KT_MAIN(NULL, NULL)

@@ -32,7 +32,7 @@ KT_TEST(the_golden_record_stays_readable_for_ever)
 {
     kn_record record, back;
     unsigned char bytes[KN_RECORD_SIZE];
-    char *path = kt_path(KILN_GOLDEN, "stats-v1");
+    char *path = kt_at(KILN_GOLDEN, "stats-v1");
     size_t size = 0;
     fill(&record);
     kn_record_write(&record, bytes);
@@ -46,7 +46,6 @@ KT_TEST(the_golden_record_stays_readable_for_ever)
     assert_int_equal(kn_record_parse(kn_span_of(golden, size), &back), KILN_OK);
     assert_memory_equal(&record, &back, sizeof back);
     free(golden);
-    free(path);
 }
 
 KT_TEST(every_flipped_bit_and_truncation_is_found)
@@ -117,7 +116,7 @@ KT_TEST_IN_DIR(a_damaged_record_starts_again_and_is_counted)
 {
     ks_compile compile = {0};
     kt_counters total;
-    char *path = kt_path(*state, "stats");
+    char *path = kt_at(*state, "stats");
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
     kt_file_write(path, "garbage garbage garbage", 23);
@@ -141,7 +140,6 @@ KT_TEST_IN_DIR(a_damaged_record_starts_again_and_is_counted)
     assert_int_equal(record.files, 3);
     assert_true(record.counted_ns > 0);
     free(bytes);
-    free(path);
 }
 
 KT_MAIN(NULL, NULL)

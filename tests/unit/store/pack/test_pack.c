@@ -114,7 +114,7 @@ static void assert_has(kiln_pack *pack, unsigned index, bool expected)
 
 static void round_trip(const char *dir, unsigned count, bool raw)
 {
-    char *path = kt_path(dir, "a.kpack");
+    char *path = kt_at(dir, "a.kpack");
     kiln_pack_info written = write_pack(path, 0, count, raw);
     assert_int_equal(kt_file_count(dir), 1); /* no temporary is left */
     kiln_pack *pack = open_pack(path);
@@ -134,7 +134,6 @@ static void round_trip(const char *dir, unsigned count, bool raw)
     assert_int_equal(result.entries_good, count);
     assert_int_equal(result.entries_bad, 0);
     kiln_pack_close(pack);
-    free(path);
 }
 
 KT_TEST_IN_DIR(packs_round_trip)
@@ -148,17 +147,16 @@ KT_TEST_IN_DIR(packs_round_trip)
 
 KT_TEST_IN_DIR(small_entries_are_compressed)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     kiln_pack_info raw = write_pack(path, 0, 400, true);
     kiln_pack_info packed = write_pack(path, 0, 400, false);
     assert_int_equal(packed.dictionary_bytes, 0);
     assert_true(packed.file_bytes * 2 < raw.file_bytes);
-    free(path);
 }
 
 KT_TEST_IN_DIR(a_blob_outlives_its_pack)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     (void)write_pack(path, 0, 3, true);
     kiln_pack *pack = open_pack(path);
     kiln_recipe *recipe = kernel_recipe(1);
@@ -174,7 +172,6 @@ KT_TEST_IN_DIR(a_blob_outlives_its_pack)
     kiln_blob_release(found);
     kiln_blob_release(wanted);
     kiln_recipe_destroy(recipe);
-    free(path);
 }
 
 /* The dictionary is made at its first use, and contexts are handed on, without a lock. */
@@ -201,7 +198,7 @@ KT_TEST_IN_DIR(threads_share_a_pack)
 
 KT_TEST_IN_DIR(a_pack_depends_on_its_entries_alone)
 {
-    char *one = kt_path(*state, "1.kpack"), *two = kt_path(*state, "2.kpack");
+    char *one = kt_at(*state, "1.kpack"), *two = kt_at(*state, "2.kpack");
     kiln_pack_writer *writers[2] = {NULL, NULL};
     kiln_cache *cache = ks_cache(*state);
     ks_compile compile = {.fail = KILN_OK};
@@ -236,13 +233,11 @@ KT_TEST_IN_DIR(a_pack_depends_on_its_entries_alone)
     free(first);
     free(second);
     kiln_cache_destroy(cache);
-    free(one);
-    free(two);
 }
 
 KT_TEST_IN_DIR(adding_keeps_what_is_there)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     kiln_pack *base = open_pack(with_dictionary);
     kiln_pack_writer *writer = NULL;
     const kiln_pack_writer_options options = {.struct_size = sizeof options, .base = base};
@@ -269,7 +264,6 @@ KT_TEST_IN_DIR(adding_keeps_what_is_there)
         assert_has(pack, i, true);
     }
     kiln_pack_close(pack);
-    free(path);
 }
 
 /* --- the cache -------------------------------------------------------------------------------- */
@@ -285,7 +279,7 @@ static kiln_cache *cache_with_packs(const char *root, const char *packs, uint32_
 /* A pack at `path` of entries with these names, compiled in a cache of its own. */
 static void pack_of_names(const char *dir, const char *path, const char *const *names)
 {
-    char *root = kt_path(dir, "maker");
+    char *root = kt_at(dir, "maker");
     kiln_cache *cache = ks_cache(root);
     ks_compile compile = {.fail = KILN_OK};
     kiln_pack_writer *writer = NULL;
@@ -299,12 +293,11 @@ static void pack_of_names(const char *dir, const char *path, const char *const *
     assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
     kiln_pack_writer_destroy(writer);
     kiln_cache_destroy(cache);
-    free(root);
 }
 
 KT_TEST_IN_DIR(a_pack_hit_is_kept_in_memory_and_not_on_disk)
 {
-    char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
+    char *path = kt_at(*state, "a.kpack"), *root = kt_at(*state, "user");
     pack_of_names(*state, path, (const char *const[]){"one", "two", NULL});
     kiln_cache *cache = cache_with_packs(root, path, 0);
     ks_compile compile = {.fail = KILN_OK};
@@ -319,14 +312,12 @@ KT_TEST_IN_DIR(a_pack_hit_is_kept_in_memory_and_not_on_disk)
     assert_true(stats.saved_ns > 0);
     free(ks_only_entry(cache)); /* "three" alone */
     kiln_cache_destroy(cache);
-    free(path);
-    free(root);
 }
 
 KT_TEST_IN_DIR(packs_work_without_a_disk_and_read_only)
 {
     static const uint32_t flags[] = {KILN_CACHE_NO_DISK, KILN_CACHE_READONLY};
-    char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "none");
+    char *path = kt_at(*state, "a.kpack"), *root = kt_at(*state, "none");
     pack_of_names(*state, path, (const char *const[]){"one", NULL});
     for (size_t i = 0; i < 2; i++) {
         kiln_cache *cache = cache_with_packs(root, path, flags[i]);
@@ -339,14 +330,12 @@ KT_TEST_IN_DIR(packs_work_without_a_disk_and_read_only)
     assert_int_equal(ks_get(off, "one", &compile), KILN_ORIGIN_COMPILED);
     kiln_cache_destroy(off);
     assert_false(kt_file_exists(root));
-    free(path);
-    free(root);
 }
 
 KT_TEST_IN_DIR(a_bad_pack_is_left_out)
 {
-    char *good = kt_path(*state, "good.kpack"), *bad = kt_path(*state, "bad.kpack");
-    char *root = kt_path(*state, "user");
+    char *good = kt_at(*state, "good.kpack"), *bad = kt_at(*state, "bad.kpack");
+    char *root = kt_at(*state, "user");
     char list[4096];
     pack_of_names(*state, good, (const char *const[]){"one", NULL});
     kt_file_write(bad, "not a pack at all", 17);
@@ -356,14 +345,11 @@ KT_TEST_IN_DIR(a_bad_pack_is_left_out)
     ks_compile compile = {.fail = KILN_OK};
     assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_PACK);
     kiln_cache_destroy(cache);
-    free(good);
-    free(bad);
-    free(root);
 }
 
 KT_TEST_IN_DIR(a_pack_that_everybody_may_write_is_refused)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     kiln_pack *pack = NULL;
     struct stat facts;
 #ifdef _WIN32
@@ -375,12 +361,11 @@ KT_TEST_IN_DIR(a_pack_that_everybody_may_write_is_refused)
     assert_int_equal(chmod(path, 0666), 0);
     assert_int_equal(kiln_pack_open(path, &pack, NULL), KILN_E_UNSUPPORTED);
     assert_null(pack);
-    free(path);
 }
 
 KT_TEST_IN_DIR(extracting_never_replaces)
 {
-    char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
+    char *path = kt_at(*state, "a.kpack"), *root = kt_at(*state, "user");
     pack_of_names(*state, path, (const char *const[]){"one", "two", NULL});
     kiln_cache *cache = ks_cache(root);
     kiln_recipe *recipe = ks_recipe("one");
@@ -408,13 +393,11 @@ KT_TEST_IN_DIR(extracting_never_replaces)
     kiln_recipe_destroy(recipe);
     kiln_pack_close(pack);
     kiln_cache_destroy(cache);
-    free(path);
-    free(root);
 }
 
 KT_TEST_IN_DIR(notes_of_one_machine_stay_there)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     kiln_cache *cache = ks_cache(*state);
     kiln_recipe *recipe = NULL;
     kiln_blob *blob = ks_blob("a note");
@@ -432,7 +415,6 @@ KT_TEST_IN_DIR(notes_of_one_machine_stay_there)
     kiln_recipe_destroy(recipe);
     kiln_blob_release(blob);
     kiln_cache_destroy(cache);
-    free(path);
 }
 
 /* --- damage ----------------------------------------------------------------------------------- */
@@ -470,7 +452,7 @@ KT_TEST_IN_DIR(no_changed_byte_gives_wrong_bytes)
 
 KT_TEST_IN_DIR(a_cut_pack_is_refused)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     size_t size = 0;
     (void)write_pack(path, 0, 4, false);
     char *bytes = kt_file_read(path, &size);
@@ -480,12 +462,11 @@ KT_TEST_IN_DIR(a_cut_pack_is_refused)
         assert_null(pack);
     }
     free(bytes);
-    free(path);
 }
 
 KT_TEST_IN_DIR(a_damaged_entry_is_compiled_anew)
 {
-    char *path = kt_path(*state, "a.kpack"), *root = kt_path(*state, "user");
+    char *path = kt_at(*state, "a.kpack"), *root = kt_at(*state, "user");
     size_t size = 0;
     pack_of_names(*state, path, (const char *const[]){"one", NULL});
     char *bytes = kt_file_read(path, &size);
@@ -498,13 +479,11 @@ KT_TEST_IN_DIR(a_damaged_entry_is_compiled_anew)
     assert_true(kt_file_exists(path));
     kiln_cache_destroy(cache);
     free(bytes);
-    free(path);
-    free(root);
 }
 
 KT_TEST_IN_DIR(a_failed_pack_leaves_the_old_one)
 {
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     (void)write_pack(path, 0, 3, false);
     kiln_pack_writer *writer = NULL;
     kiln_recipe *recipe = kernel_recipe(9);
@@ -536,7 +515,6 @@ KT_TEST_IN_DIR(a_failed_pack_leaves_the_old_one)
     }
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);
-    free(path);
 }
 
 /* --- golden ----------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ static void assert_packed(const char *path, const char *const *names, size_t cou
 KT_TEST_IN_DIR(an_entry_that_could_not_be_added_can_be_added_later)
 {
     static const char *const names[] = {"first", "second"};
-    char *path = kt_path(*state, "a.kpack");
+    char *path = kt_at(*state, "a.kpack");
     for (int raw = 0; raw < 2; raw++) {
         const kiln_pack_writer_options options = {.struct_size = sizeof options, .raw = raw != 0};
         bool fired = true;
@@ -55,14 +55,13 @@ KT_TEST_IN_DIR(an_entry_that_could_not_be_added_can_be_added_later)
             assert_packed(path, names, 2);
         }
     }
-    free(path);
 }
 
 KT_TEST_IN_DIR(a_pack_can_be_made_of_packs_without_a_disk)
 {
     static const char *const names[] = {"x"};
-    char *root = kt_path(*state, "root"), *first = kt_path(*state, "1.kpack"),
-         *second = kt_path(*state, "2.kpack");
+    char *root = kt_at(*state, "root"), *first = kt_at(*state, "1.kpack"),
+         *second = kt_at(*state, "2.kpack");
     ks_compile compile = {0};
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
@@ -93,9 +92,6 @@ KT_TEST_IN_DIR(a_pack_can_be_made_of_packs_without_a_disk)
     assert_packed(second, names, 1);
     kiln_diag_clear(&diag);
     kiln_recipe_destroy(recipe);
-    free(second);
-    free(first);
-    free(root);
 }
 
 typedef struct order {
@@ -116,7 +112,7 @@ static kiln_status take_order(void *user, const kiln_entry_info *info)
 KT_TEST_IN_DIR(a_pack_takes_the_entries_of_a_cache_in_order_of_keys)
 {
     enum { COUNT = 40 };
-    char *root = kt_path(*state, "root"), *path = kt_path(*state, "a.kpack");
+    char *root = kt_at(*state, "root"), *path = kt_at(*state, "a.kpack");
     ks_compile compile = {0};
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
@@ -135,8 +131,6 @@ KT_TEST_IN_DIR(a_pack_takes_the_entries_of_a_cache_in_order_of_keys)
     assert_int_equal(copied.added, COUNT);
     kiln_pack_writer_destroy(writer);
     kiln_cache_destroy(cache);
-    free(path);
-    free(root);
 }
 
 KT_MAIN(NULL, NULL)

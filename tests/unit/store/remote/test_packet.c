@@ -36,20 +36,18 @@ static void write_code(char *out, size_t size, unsigned number)
 static void serve_golden(const char *file, const kiln_key *key)
 {
     size_t size = 0;
-    char *path = kt_path(KILN_GOLDEN "/wire-v1", file), *bytes = kt_file_read(path, &size);
+    char *path = kt_at(KILN_GOLDEN "/wire-v1", file), *bytes = kt_file_read(path, &size);
     serve(key, bytes, size);
-    free(path);
 }
 
 static int set_up_group(void **state)
 {
-    char *dir = kt_tmpdir_create(), *path = kt_path(dir, "key.pem");
+    char *dir = kt_tmpdir_create(), *path = kt_at(dir, "key.pem");
     kn_public_key ignored;
     (void)state;
     signs.policy = KN_TRUST_SIGNED;
     assert_int_equal(kn_sign_generate(path, &ignored, NULL), KILN_OK);
     assert_int_equal(kn_signer_create(path, NULL, &signs.signer, NULL), KILN_OK);
-    free(path);
     kt_tmpdir_remove(dir);
     kiln_recipe *recipe = ks_recipe("packed");
     packet_key = kiln_recipe_key(recipe);

@@ -67,7 +67,7 @@ KT_TEST(a_token_comes_from_a_file)
 {
     char text[512];
     kn_remote_url url;
-    char *path = kt_path(*state, "token");
+    char *path = kt_at(*state, "token");
     assert_int_equal(kn_guarded_make(path, "s3cr3t\nrest", 11, NULL), KILN_OK);
     (void)snprintf(text, sizeof text, "http://h/?token-file=%s", path);
     assert_int_equal(parse(text, &url, NULL), KILN_OK);
@@ -83,7 +83,6 @@ KT_TEST(a_token_comes_from_a_file)
     assert_int_equal(parse("http://h/?token-file=/nowhere/at/all", &url, &diag), KILN_E_INVALID);
     assert_non_null(strstr(diag.why, "readable file"));
     kiln_diag_clear(&diag);
-    free(path);
 }
 
 #ifndef _WIN32 /* where files have no modes; tests/windows/remotes.py */
@@ -94,7 +93,7 @@ KT_TEST(a_token_that_strangers_may_read_is_refused)
     static const mode_t taken[] = {0600, 0400, 0640, 0440};
     char text[512];
     kn_remote_url url;
-    char *path = kt_path(*state, "token");
+    char *path = kt_at(*state, "token");
     kt_file_write(path, "s3cr3t\n", 7);
     (void)snprintf(text, sizeof text, "http://h/?token-file=%s", path);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -113,7 +112,6 @@ KT_TEST(a_token_that_strangers_may_read_is_refused)
         assert_string_equal(url.server.token, "s3cr3t");
         kn_remote_url_deinit(&url);
     }
-    free(path);
 }
 #endif
 

@@ -54,13 +54,12 @@ static int teardown(void **state)
 /* The golden file, made of `data` where that is asked for. */
 static char *golden(const char *name, const void *data, size_t size, size_t *out_size)
 {
-    char *path = kt_path(DIR, name);
+    char *path = kt_at(DIR, name);
     if (getenv("KILN_UPDATE") != NULL) {
         kt_file_write(path, data, size);
     }
     char *bytes = kt_file_read(path, out_size);
     assert_non_null(bytes);
-    free(path);
     return bytes;
 }
 
@@ -134,12 +133,11 @@ KT_TEST(an_entry_that_was_signed_elsewhere_is_taken)
         bytes[i] ^= 1;
     }
     kn_trust_close(&trust);
-    char *list = kt_path(f->dir, "strangers");
+    char *list = kt_at(f->dir, "strangers");
     assert_int_equal(kn_guarded_make(list, stranger, sizeof stranger - 1, NULL), KILN_OK);
     assert_int_equal(kn_signer_create(NULL, list, &trust.signer, NULL), KILN_OK);
     assert_int_equal(unseal(&trust, &key, bytes, size), KILN_E_REJECTED);
     kn_trust_close(&trust);
-    free(list);
     free(made);
     free(bytes);
     kiln_recipe_destroy(recipe);

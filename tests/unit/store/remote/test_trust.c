@@ -268,7 +268,7 @@ KT_TEST(key_files_are_looked_at)
     kn_signer *signer = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
     char line[256], hex[2 * KN_PUBLIC_KEY + 1];
-    char *list = kt_path(f->dir, "trusted"), *open_key = kt_path(f->dir, "open.pem");
+    char *list = kt_at(f->dir, "trusted"), *open_key = kt_at(f->dir, "open.pem");
     assert_int_equal(kn_sign_generate(f->own, &public_key, NULL), KILN_E_INVALID);
     assert_int_equal(kn_sign_public(f->own, &public_key, NULL), KILN_OK);
     for (size_t i = 0; i < sizeof public_key.bytes; i++) {
@@ -298,8 +298,6 @@ KT_TEST(key_files_are_looked_at)
     assert_int_equal(kn_signer_create(open_key, NULL, &signer, &diag), KILN_E_INVALID);
     kiln_diag_clear(&diag);
     free(pem);
-    free(list);
-    free(open_key);
 }
 
 /* A user with keys never goes on without what checks signatures. */
@@ -311,10 +309,10 @@ KT_TEST(a_module_that_is_none_is_an_error)
     kn_signer *signer = NULL;
     kn_public_key public_key;
     kn_trust trust;
-    char line[2 * KN_PUBLIC_KEY + 16] = "kiln-ed25519 ", *list = kt_path(f->dir, "keys");
+    char line[2 * KN_PUBLIC_KEY + 16] = "kiln-ed25519 ", *list = kt_at(f->dir, "keys");
     memset(line + 13, 'a', 2 * (size_t)KN_PUBLIC_KEY);
     kt_file_write(list, line, strlen(line));
-    char *module = kt_path(f->dir, KN_MODULE_FILE("sign")), *fresh = kt_path(f->dir, "fresh.pem");
+    char *module = kt_at(f->dir, KN_MODULE_FILE("sign")), *fresh = kt_at(f->dir, "fresh.pem");
     char *before = kn_text_copy(getenv("KILN_LIBEXEC"));
     kt_file_write(module, junk, strlen(junk));
     assert_int_equal(setenv("KILN_LIBEXEC", f->dir, 1), 0);
@@ -332,9 +330,6 @@ KT_TEST(a_module_that_is_none_is_an_error)
     kn_trust_close(&trust);
     assert_int_equal(setenv("KILN_LIBEXEC", before, 1), 0);
     free(before);
-    free(module);
-    free(fresh);
-    free(list);
 }
 
 KT_TEST(policies_come_from_the_environment)
