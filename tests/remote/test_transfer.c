@@ -69,8 +69,7 @@ static const char *code(unsigned number)
 
 static kiln_key key_of(unsigned number)
 {
-    kiln_key key = ks_key(code(number));
-    return key;
+    return ks_key(code(number));
 }
 
 static void fill(kiln_cache *cache, unsigned from, unsigned to, kiln_origin expected)
