@@ -43,7 +43,7 @@ const char *kn_include_scan_words(kn_span text)
     return NULL;
 }
 
-bool kn_include_scan_names(kn_span text)
+static bool mentions_name(kn_span text)
 {
     static const char *const words[] = {"__FILE", "__BASE_FILE__", "__builtin_FILE",
                                         "source_location", "assert"};
@@ -55,18 +55,19 @@ bool kn_include_scan_names(kn_span text)
     return false;
 }
 
-static bool options_mention_names(const kiln_source *source)
+/* The texts next to the source: name and value (or NULL) of each define, then the options. */
+static size_t count_texts(const kiln_source *source)
 {
-    bool found = false;
-    for (size_t i = 0; i < source->define_count && !found; i++) {
-        const char *value = source->defines[i].value;
-        found = kn_include_scan_names(kn_span_of_text(source->defines[i].name)) ||
-                kn_include_scan_names(kn_span_of_text(value));
+    return 2 * source->define_count + source->option_count;
+}
+
+static const char *text_at(const kiln_source *source, size_t i)
+{
+    if (i >= 2 * source->define_count) {
+        return source->options[i - 2 * source->define_count];
     }
-    for (size_t i = 0; i < source->option_count && !found; i++) {
-        found = kn_include_scan_names(kn_span_of_text(source->options[i]));
-    }
-    return found;
+    const kiln_define *define = &source->defines[i / 2];
+    return i % 2 == 0 ? define->name : define->value;
 }
 
 static kiln_status note_any(void *user, const kn_scan_event *event)
@@ -85,34 +86,11 @@ static const char *find_reason(const char *text)
                : kn_include_scan_words(kn_span_of_text(text));
 }
 
-static const char *find_word(const kiln_source *source)
-{
-    const char *why = NULL;
-    for (size_t i = 0; i < source->define_count && why == NULL; i++) {
-        why = find_reason(source->defines[i].name);
-        why = why != NULL ? why : find_reason(source->defines[i].value);
-    }
-    for (size_t i = 0; i < source->option_count && why == NULL; i++) {
-        why = find_reason(source->options[i]);
-    }
-    return why;
-}
-
-static void note_options(const kiln_source *source, kn_pieces *pieces)
-{
-    for (size_t i = 0; i < source->define_count; i++) {
-        const char *value = source->defines[i].value;
-        kn_pieces_note_text(pieces, kn_span_of_text(source->defines[i].name));
-        kn_pieces_note_text(pieces, kn_span_of_text(value != NULL ? value : ""));
-    }
-    for (size_t i = 0; i < source->option_count; i++) {
-        kn_pieces_note_text(pieces, kn_span_of_text(source->options[i]));
-    }
-}
-
 const char *kn_closure_settle_pieces(const kiln_source *source, kn_pieces *pieces, bool *out_names)
 {
-    note_options(source, pieces);
+    for (size_t i = 0; i < count_texts(source); i++) {
+        kn_pieces_note_text(pieces, kn_span_of_text(text_at(source, i)));
+    }
     *out_names = *out_names || kn_pieces_name_file(pieces);
     return kn_pieces_stop(pieces);
 }
@@ -120,8 +98,13 @@ const char *kn_closure_settle_pieces(const kiln_source *source, kn_pieces *piece
 void kn_closure_glance_options(const kiln_source *source, bool *out_names, char *reason,
                                size_t reason_size)
 {
-    *out_names = options_mention_names(source);
-    const char *word = find_word(source);
+    const char *word = NULL;
+    *out_names = false;
+    for (size_t i = 0; i < count_texts(source); i++) {
+        const char *text = text_at(source, i);
+        *out_names = *out_names || mentions_name(kn_span_of_text(text));
+        word = word != NULL ? word : find_reason(text);
+    }
     if (word != NULL) {
         kn_text_putf(reason, reason_size, "%s in a define or an option", word);
     }

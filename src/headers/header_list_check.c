@@ -301,12 +301,6 @@ static kiln_status read_headers(check *c)
     return status;
 }
 
-static kiln_status check_and_read(check *c)
-{
-    kiln_status status = check_all(c);
-    return status == KILN_OK && c->unread_count > 0 ? read_headers(c) : status;
-}
-
 kiln_status kn_header_list_check(kn_include_path *path, kn_header_list *list, kn_list_look look,
                                  bool *out_pays)
 {
@@ -314,7 +308,10 @@ kiln_status kn_header_list_check(kn_include_path *path, kn_header_list *list, kn
     kn_map_init(&c.missing);
     kn_include_path_forget(path);
     c.unread = (uint32_t *)calloc(list->header_count + 1, sizeof(*c.unread));
-    kiln_status status = c.unread != NULL ? check_and_read(&c) : KILN_E_NOMEM;
+    kiln_status status = c.unread != NULL ? check_all(&c) : KILN_E_NOMEM;
+    if (status == KILN_OK && c.unread_count > 0) {
+        status = read_headers(&c);
+    }
     free(c.unread);
     kn_map_deinit(&c.missing);
     *out_pays = status == KILN_OK && c.pays;

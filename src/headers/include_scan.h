@@ -59,9 +59,6 @@ typedef struct kn_scan_stop {
 kiln_status kn_include_scan(kn_span text, bool raw_strings, const kn_scan_reader *reader,
                             kn_scan_stop *out_stop);
 
-/* Whether a text outside the source (the value of a -D, an option) mentions a file's name. */
-bool kn_include_scan_names(kn_span text);
-
 /* Why a text outside the source (the value of a -D, an option) makes the output change with time;
  * NULL if it does not. */
 const char *kn_include_scan_words(kn_span text);
