@@ -25,12 +25,6 @@
 /* How often another process may remove a parent under our hands. */
 #define MAX_TRIES 4
 
-/* No entry, or a handle to one that another host removed. */
-static bool list_means_missing(int error)
-{
-    return error == ENOENT || error == ENOTDIR || error == ESTALE;
-}
-
 /* 0, or the errno that says why there is no such directory now. */
 static int make_one(const char *path)
 {
@@ -173,11 +167,8 @@ static kiln_status visit_listed(DIR *list, const char *dir, kn_file_visit *visit
 kiln_status kn_file_list(const char *dir, kn_file_visit *visit, void *user, kiln_diag *diag)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && list_means_missing(errno)) {
-        return KILN_MISS;
-    }
     if (fd < 0) {
-        return kn_fail(diag, KILN_E_IO, errno, "cannot list", dir);
+        return kn_fail_or_miss(diag, errno, "cannot list", dir);
     }
     DIR *list = fdopendir(fd);
     if (list == NULL) {
@@ -198,7 +189,7 @@ kiln_status kn_dir_open(const char *path, kn_dir *out_dir)
     if (out_dir->handle >= 0) {
         return KILN_OK;
     }
-    return list_means_missing(errno) ? KILN_MISS : KILN_E_IO;
+    return kn_means_missing(errno) ? KILN_MISS : KILN_E_IO;
 }
 
 void kn_dir_close(kn_dir *dir)
@@ -214,7 +205,7 @@ kiln_status kn_dir_stat(const kn_dir *dir, const char *name, bool follow, kn_fil
     struct stat facts;
     if (fstatat(dir->handle, name, &facts, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
         *out_facts = (kn_file_facts){0};
-        return list_means_missing(errno) ? KILN_MISS : KILN_E_IO;
+        return kn_means_missing(errno) ? KILN_MISS : KILN_E_IO;
     }
     kn_file_take_facts(&facts, out_facts);
     return KILN_OK;
@@ -231,14 +222,12 @@ kiln_status kn_held_dir_open(const char *path, kn_held_dir **out_dir, kiln_diag 
     struct stat facts;
     *out_dir = NULL;
     int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESTALE)) {
-        return KILN_MISS;
+    if (fd < 0) {
+        return kn_fail_or_miss(diag, errno, "cannot open directory", path);
     }
-    if (fd < 0 || fstat(fd, &facts) != 0) {
+    if (fstat(fd, &facts) != 0) {
         kiln_status status = kn_fail(diag, KILN_E_IO, errno, "cannot open directory", path);
-        if (fd >= 0) {
-            (void)close(fd);
-        }
+        (void)close(fd);
         return status;
     }
     kn_held_dir *dir = malloc(sizeof *dir);

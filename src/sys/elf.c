@@ -1,4 +1,4 @@
-/* ELF headers and notes, from a file or from memory. Knows nothing of symbols or of loading. */
+/* ELF headers and notes of a file. Knows nothing of symbols or of loading. */
 #include "sys/elf.h"
 
 #include <elf.h>
@@ -13,10 +13,10 @@
 
 enum { MAX_PROGRAM_HEADERS = 64, MAX_NOTE = 4096, HEAD_SIZE = 4096, MAX_ID_BYTES = 64 };
 
-/* Where the bytes come from: memory, or else a file descriptor. */
+/* A file, whose first bytes are in memory. */
 typedef struct elf_reader {
     int handle;
-    const unsigned char *data; /* the first `held` bytes; NULL: none */
+    const unsigned char *data; /* the first `held` bytes */
     uint64_t held;
     uint64_t size;
 } elf_reader;
@@ -117,7 +117,7 @@ static kiln_status inspect_elf(const elf_reader *reader, const char *what, kn_el
     }
     facts->size = reader->size;
     facts->bits = ident[EI_CLASS] == ELFCLASS32 ? 32 : 64;
-    /* e_type and e_machine lie at the same place in both classes. */
+    /* e_machine lies at the same place in both classes. */
     Elf64_Ehdr header;
     memset(&header, 0, sizeof(header));
     if (!read_range(reader, 0, &header,
@@ -125,7 +125,6 @@ static kiln_status inspect_elf(const elf_reader *reader, const char *what, kn_el
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "its header is cut short");
     }
     facts->machine = header.e_machine;
-    facts->type = header.e_type;
     if (facts->bits == 64) {
         scan_headers_64(reader, &header, facts);
     }
@@ -159,19 +158,6 @@ kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag 
     }
 cleanup:
     (void)close(handle);
-    return status;
-}
-
-kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *out_facts,
-                                 kiln_diag *diag)
-{
-    memset(out_facts, 0, sizeof(*out_facts));
-    kn_elf_facts facts = {0};
-    const elf_reader reader = {-1, (const unsigned char *)data, size, size};
-    kiln_status status = inspect_elf(&reader, "object in memory", &facts, diag);
-    if (status == KILN_OK) {
-        *out_facts = facts;
-    }
     return status;
 }
 

@@ -15,14 +15,13 @@
 typedef struct kn_elf_facts {
     char build_id[129]; /* GNU build id as hexadecimal, "" if the file has none */
     uint16_t machine;   /* e_machine */
-    uint16_t type;      /* e_type: 2 program, 3 shared object */
     uint8_t bits;       /* 32 or 64 */
     bool interpreted;   /* a program that the system's loader starts */
     uint64_t size;      /* of the file */
 } kn_elf_facts;
 
 /* On Windows, where libraries are PE files: the same of those, build_id being the identity that
- * kn_module_of_address gives, type 0.
+ * kn_module_of_address gives.
  *
  * Reads the header, the program headers and the notes of a file. KILN_MISS (no diag) if there is no
  * such file, KILN_E_INVALID if it is not an ELF file of this machine's byte order, KILN_E_IO. */
@@ -37,10 +36,6 @@ static inline void kn_elf_identify(const kn_elf_facts *facts, char *out, size_t 
         kn_text_putf(out, size, "noid:%llu", (unsigned long long)facts->size);
     }
 }
-
-/* As kn_elf_inspect for bytes in memory; `size` is the length of the whole file. */
-kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *out_facts,
-                                 kiln_diag *diag);
 
 /* The GNU build id among the notes of one segment, whose alignment is 4 or 8, as hexadecimal of at
  * most 128 digits. False if there is none. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "sys/facts.h"
 
 static const char *fix_for(int error)
 {
@@ -45,6 +46,16 @@ kiln_status kn_fail(kiln_diag *diag, kiln_status status, int error, const char *
     (void)kiln_diag_set(diag, status, fix_for(error), what, "%s", strerror(error));
     kiln_diag_set_vendor_code(diag, error);
     return status;
+}
+
+bool kn_means_missing(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ESTALE;
+}
+
+kiln_status kn_fail_or_miss(kiln_diag *diag, int error, const char *verb, const char *object)
+{
+    return kn_means_missing(error) ? KILN_MISS : kn_fail(diag, KILN_E_IO, error, verb, object);
 }
 
 kiln_status kn_fail_nomem(kiln_diag *diag, const char *verb, const char *object)

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/diag.h"
 #include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/umask.h"
@@ -15,12 +17,6 @@
 struct kn_file {
     int fd;
 };
-
-/* No entry, or a handle to one that another host removed. */
-static bool open_means_missing(int error)
-{
-    return error == ENOENT || error == ENOTDIR || error == ESTALE;
-}
 
 void kn_file_take_facts(const struct stat *from, kn_file_facts *out)
 {
@@ -30,7 +26,6 @@ void kn_file_take_facts(const struct stat *from, kn_file_facts *out)
                 : S_ISLNK(from->st_mode) ? KN_FILE_LINK
                                          : KN_FILE_OTHER,
         .size = (uint64_t)from->st_size,
-        .disk_bytes = (uint64_t)from->st_blocks * 512,
         .mtime_ns = (int64_t)from->st_mtim.tv_sec * 1000000000 + from->st_mtim.tv_nsec,
         .ctime_ns = (int64_t)from->st_ctim.tv_sec * 1000000000 + from->st_ctim.tv_nsec,
         .inode = from->st_ino,
@@ -45,8 +40,7 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
     struct stat facts;
     *out_facts = (kn_file_facts){0};
     if (fstatat(AT_FDCWD, path, &facts, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
-        return open_means_missing(errno) ? KILN_MISS
-                                         : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
+        return kn_fail_or_miss(diag, errno, "cannot look at", path);
     }
     kn_file_take_facts(&facts, out_facts);
     return KILN_OK;
@@ -85,8 +79,7 @@ static kiln_status take_open_facts(int fd, const char *path, kn_file_facts *out_
 {
     struct stat facts;
     if (fstat(fd, &facts) != 0) {
-        return open_means_missing(errno) ? KILN_MISS
-                                         : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
+        return kn_fail_or_miss(diag, errno, "cannot look at", path);
     }
     kn_file_take_facts(&facts, out_facts);
     return KILN_OK;
@@ -98,14 +91,11 @@ kiln_status kn_file_read_room(const kn_held_dir *dir, const char *path, size_t l
     /* O_NONBLOCK: a planted FIFO must not hang the open. It changes nothing for regular files. */
     int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (nofollow ? O_NOFOLLOW : 0);
     int fd = open_retrying(dir != NULL ? kn_held_dir_handle(dir) : AT_FDCWD, path, flags, 0);
-    if (fd < 0 && open_means_missing(errno)) {
-        return KILN_MISS;
-    }
     if (fd < 0 && nofollow && errno == ELOOP) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is a link");
     }
     if (fd < 0) {
-        return kn_fail(diag, KILN_E_IO, errno, "cannot open", path);
+        return kn_fail_or_miss(diag, errno, "cannot open", path);
     }
     kiln_status status = take_open_facts(fd, path, out_facts, diag);
     if (status == KILN_OK) {
@@ -120,8 +110,7 @@ kiln_status kn_file_remove(const char *path, kiln_diag *diag)
     if (unlink(path) == 0) {
         return KILN_OK;
     }
-    return open_means_missing(errno) ? KILN_MISS
-                                     : kn_fail(diag, KILN_E_IO, errno, "cannot remove", path);
+    return kn_fail_or_miss(diag, errno, "cannot remove", path);
 }
 
 kiln_status kn_file_touch(const char *path)
@@ -130,7 +119,7 @@ kiln_status kn_file_touch(const char *path)
     if (utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) == 0) {
         return KILN_OK;
     }
-    return open_means_missing(errno) ? KILN_MISS : KILN_E_IO;
+    return kn_means_missing(errno) ? KILN_MISS : KILN_E_IO;
 }
 
 char *kn_path_resolve(const char *path)
@@ -145,11 +134,9 @@ kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, ki
     int flags = writable ? O_RDWR | O_CREAT : O_RDONLY;
     int fd =
         open_retrying(AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0 && !writable && open_means_missing(errno)) {
-        return KILN_MISS;
-    }
     if (fd < 0) {
-        return kn_fail(diag, KILN_E_IO, errno, "cannot open", path);
+        return writable ? kn_fail(diag, KILN_E_IO, errno, "cannot open", path)
+                        : kn_fail_or_miss(diag, errno, "cannot open", path);
     }
     kn_file *file = NULL;
     kiln_status status = KILN_OK;
@@ -243,4 +230,26 @@ FILE *kn_file_create_stream(const char *path)
         errno = error;
     }
     return stream;
+}
+
+kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag)
+{
+    char *whole = NULL;
+    if (!kn_path_is_absolute(target)) {
+        char *dir = realpath(".", NULL);
+        whole = dir != NULL ? kn_path_join(dir, target) : NULL;
+        free(dir);
+        if (whole == NULL) {
+            return kn_no_memory(diag, "linking to a directory");
+        }
+    }
+    kiln_status status = KILN_OK;
+    if (symlink(whole != NULL ? whole : target, path) != 0) {
+        int code = errno;
+        status = kiln_diag_set(diag, KILN_E_IO, NULL, "linking to a directory", "%s -> %s: %s",
+                               path, target, strerror(code));
+        kiln_diag_set_vendor_code(diag, code);
+    }
+    free(whole);
+    return status;
 }

@@ -24,7 +24,6 @@ typedef enum kn_file_kind {
 typedef struct kn_file_facts {
     kn_file_kind kind;
     uint64_t size;
-    uint64_t disk_bytes; /* allocated */
     int64_t mtime_ns;
     int64_t ctime_ns; /* 0 where the system has none */
     uint64_t inode;
@@ -90,6 +89,11 @@ kiln_status kn_file_space(const char *path, uint64_t *out_free, uint64_t *out_si
 /* Removes one file; KILN_MISS if it was not there. kn_file_remove_dir removes an empty one. */
 kiln_status kn_file_remove(const char *path, kiln_diag *diag);
 kiln_status kn_file_remove_dir(const char *path);
+
+/* A second name for a directory whose own name cannot be used.
+ * Makes `path` a link to `target` (absolute, or relative to the caller's working directory).
+ * KILN_E_UNSUPPORTED where the system has no links for everybody. Remove with kn_file_remove. */
+kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag);
 
 /* Sets mtime to now without changing anything else: kiln's own last-use stamp. */
 kiln_status kn_file_touch(const char *path);

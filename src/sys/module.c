@@ -30,6 +30,12 @@ typedef struct module {
     bool queued, queued_with_needed;
 } module;
 
+typedef struct queued {
+    size_t module;
+    bool expand; /* it is wanted with what it needs */
+    bool tell;   /* it is there for the first time */
+} queued;
+
 typedef struct search {
     const void *address;      /* of the module that is wanted with all it needs; or */
     kn_module_choose *choose; /* who says which are wanted */
@@ -37,9 +43,7 @@ typedef struct search {
     module *modules;
     size_t count;
     size_t capacity;
-    size_t *queue; /* modules to be notified about */
-    bool *expand;  /* which of them are wanted with what they need */
-    bool *tell;    /* which of them are there for the first time */
+    queued *queue; /* modules to be notified about */
     size_t queued;
     kn_strbuf text; /* path and build id of each, each with its NUL */
     bool failed;
@@ -189,11 +193,9 @@ static int list_module(struct dl_phdr_info *info, size_t size, void *user)
 static void enqueue_module(search *s, module *m, bool expand)
 {
     if (!m->queued || (expand && !m->queued_with_needed)) {
+        s->queue[s->queued++] = (queued){(size_t)(m - s->modules), expand, !m->queued};
         m->queued_with_needed = expand;
-        s->expand[s->queued] = expand;
-        s->tell[s->queued] = !m->queued;
         m->queued = true;
-        s->queue[s->queued++] = (size_t)(m - s->modules);
     }
 }
 
@@ -232,13 +234,13 @@ static void walk_closure(search *s)
 {
     choose_roots(s);
     for (size_t first = 0; first < s->queued; first++) {
-        const module *m = &s->modules[s->queue[first]];
+        const module *m = &s->modules[s->queue[first].module];
         const ElfW(Dyn) * dynamic;
         const char *strings;
-        if (s->tell[first]) {
+        if (s->queue[first].tell) {
             report_module(s, m);
         }
-        if (!s->expand[first] || !find_dynamic(&m->info, &dynamic, &strings)) {
+        if (!s->queue[first].expand || !find_dynamic(&m->info, &dynamic, &strings)) {
             continue;
         }
         for (; dynamic->d_tag != DT_NULL; dynamic++) {
@@ -274,12 +276,8 @@ static void find_once(search *s)
     kn_strbuf_clear(&s->text);
     (void)dl_iterate_phdr(list_module, s);
     free(s->queue);
-    free(s->expand);
-    free(s->tell);
     s->queue = malloc((2 * s->count + 1) * sizeof *s->queue);
-    s->expand = malloc((2 * s->count + 1) * sizeof *s->expand);
-    s->tell = malloc((2 * s->count + 1) * sizeof *s->tell);
-    s->failed = s->failed || s->queue == NULL || s->expand == NULL || s->tell == NULL;
+    s->failed = s->failed || s->queue == NULL;
     if (!s->failed && s->count > 0) {
         (void)dl_iterate_phdr(look_closer, s);
     }
@@ -301,8 +299,6 @@ static bool run_search(search *s, kn_module_visit *visit)
         visit(s->user, at, build_id);
         at = build_id + strlen(build_id) + 1;
     }
-    free(s->tell);
-    free(s->expand);
     free(s->queue);
     free(s->modules);
     kn_strbuf_deinit(&s->text);

@@ -177,8 +177,7 @@ kiln_status kn_file_list(const char *dir, kn_file_visit *visit, void *user, kiln
     free(wide);
     free(pattern);
     if (list == INVALID_HANDLE_VALUE) {
-        return kn_means_missing(error) ? KILN_MISS
-                                       : kn_fail(diag, KILN_E_IO, (int)error, "cannot list", dir);
+        return kn_fail_or_miss(diag, (int)error, "cannot list", dir);
     }
     kiln_status status = visit_listed(list, &entry, dir, visit, user, diag);
     (void)FindClose(list);

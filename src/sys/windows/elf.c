@@ -119,15 +119,6 @@ kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag 
     return status;
 }
 
-kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *out_facts,
-                                 kiln_diag *diag)
-{
-    (void)data;
-    (void)size;
-    memset(out_facts, 0, sizeof *out_facts);
-    return kiln_diag_set(diag, KILN_E_INVALID, NULL, "an object", "ELF is not for Windows");
-}
-
 bool kn_elf_is_foreign(const char *path, char *why, size_t why_size)
 {
     (void)path;

@@ -68,6 +68,12 @@ kiln_status kn_fail(kiln_diag *diag, kiln_status status, int error, const char *
     return status;
 }
 
+kiln_status kn_fail_or_miss(kiln_diag *diag, int error, const char *verb, const char *object)
+{
+    return kn_means_missing((DWORD)error) ? KILN_MISS
+                                          : kn_fail(diag, KILN_E_IO, error, verb, object);
+}
+
 kiln_status kn_fail_nomem(kiln_diag *diag, const char *verb, const char *object)
 {
     return kn_fail(diag, KILN_E_NOMEM, ERROR_NOT_ENOUGH_MEMORY, verb, object);

@@ -39,21 +39,18 @@ bool kn_file_take_facts(HANDLE handle, kn_file_facts *out)
 {
     BY_HANDLE_FILE_INFORMATION facts;
     FILE_BASIC_INFO times;
-    FILE_STANDARD_INFO sizes;
     if (GetFileType(handle) != FILE_TYPE_DISK) {
         *out = (kn_file_facts){.kind = KN_FILE_OTHER};
         return true;
     }
     if (GetFileInformationByHandle(handle, &facts) == 0 ||
-        GetFileInformationByHandleEx(handle, FileBasicInfo, &times, sizeof times) == 0 ||
-        GetFileInformationByHandleEx(handle, FileStandardInfo, &sizes, sizeof sizes) == 0) {
+        GetFileInformationByHandleEx(handle, FileBasicInfo, &times, sizeof times) == 0) {
         return false;
     }
     kn_file_kind kind = kind_of(facts.dwFileAttributes);
     *out = (kn_file_facts){
         .kind = kind,
         .size = (uint64_t)facts.nFileSizeHigh << 32 | facts.nFileSizeLow,
-        .disk_bytes = (uint64_t)sizes.AllocationSize.QuadPart,
         .mtime_ns = to_ns(times.LastWriteTime),
         .ctime_ns = to_ns(times.ChangeTime),
         .inode = (uint64_t)facts.nFileIndexHigh << 32 | facts.nFileIndexLow,
@@ -77,9 +74,7 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
     HANDLE handle =
         kn_open(path, FILE_READ_ATTRIBUTES, OPEN_EXISTING, flags_for(follow), KN_RETRY_READ_MS);
     if (handle == INVALID_HANDLE_VALUE) {
-        return kn_means_missing(GetLastError())
-                   ? KILN_MISS
-                   : kn_fail(diag, KILN_E_IO, last_error(), "cannot look at", path);
+        return kn_fail_or_miss(diag, last_error(), "cannot look at", path);
     }
     bool good = kn_file_take_facts(handle, &facts);
     int error = last_error();
@@ -120,9 +115,7 @@ static kiln_status read_path(const char *path, size_t limit, bool nofollow, kn_r
     HANDLE handle =
         kn_open(path, GENERIC_READ, OPEN_EXISTING, flags_for(!nofollow), KN_RETRY_READ_MS);
     if (handle == INVALID_HANDLE_VALUE) {
-        return kn_means_missing(GetLastError())
-                   ? KILN_MISS
-                   : kn_fail(diag, KILN_E_IO, last_error(), "cannot open", path);
+        return kn_fail_or_miss(diag, last_error(), "cannot open", path);
     }
     kiln_status status = kn_file_take_facts(handle, out_facts)
                              ? kn_file_read_handle(handle, out_facts, path, limit, to, diag)
@@ -221,9 +214,8 @@ kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, ki
                             writable ? OPEN_ALWAYS : OPEN_EXISTING, flags_for(false),
                             writable ? KN_RETRY_CHANGE_MS : KN_RETRY_READ_MS);
     if (handle == INVALID_HANDLE_VALUE) {
-        return !writable && kn_means_missing(GetLastError())
-                   ? KILN_MISS
-                   : kn_fail(diag, KILN_E_IO, last_error(), "cannot open", path);
+        return writable ? kn_fail(diag, KILN_E_IO, last_error(), "cannot open", path)
+                        : kn_fail_or_miss(diag, last_error(), "cannot open", path);
     }
     kn_file *file = NULL;
     kiln_status status = KILN_OK;
@@ -297,4 +289,12 @@ kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, s
 FILE *kn_file_create_stream(const char *path)
 {
     return fopen(path, "wb");
+}
+
+/* Windows lets only some users make links, so kiln makes none. */
+kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag)
+{
+    (void)target;
+    return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "linking to a directory",
+                         "%s: not on Windows", path);
 }

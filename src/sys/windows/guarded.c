@@ -34,9 +34,7 @@ kiln_status kn_guarded_read(const char *path, size_t limit, void **out_data, siz
     HANDLE handle =
         kn_open(path, GENERIC_READ, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, KN_RETRY_READ_MS);
     if (handle == INVALID_HANDLE_VALUE) {
-        return kn_means_missing(GetLastError())
-                   ? KILN_MISS
-                   : kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot open", path);
+        return kn_fail_or_miss(diag, (int)GetLastError(), "cannot open", path);
     }
     kn_file_facts facts;
     kn_room to = {.before = 0};

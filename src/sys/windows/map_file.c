@@ -49,9 +49,7 @@ kiln_status kn_map_file_open(const char *path, kn_map_file *out_map, kiln_diag *
     HANDLE file =
         kn_open(path, GENERIC_READ, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, KN_RETRY_READ_MS);
     if (file == INVALID_HANDLE_VALUE) {
-        return kn_means_missing(GetLastError())
-                   ? KILN_MISS
-                   : kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot open", path);
+        return kn_fail_or_miss(diag, (int)GetLastError(), "cannot open", path);
     }
     kiln_status status = map_handle(file, path, out_map, diag);
     (void)CloseHandle(file); /* the view keeps the file */

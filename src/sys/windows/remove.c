@@ -99,8 +99,7 @@ kiln_status kn_file_remove(const char *path, kiln_diag *diag)
     if (error == ERROR_SUCCESS) {
         return KILN_OK;
     }
-    return kn_means_missing(error) ? KILN_MISS
-                                   : kn_fail(diag, KILN_E_IO, (int)error, "cannot remove", path);
+    return kn_fail_or_miss(diag, (int)error, "cannot remove", path);
 }
 
 kiln_status kn_file_remove_dir(const char *path)

@@ -9,7 +9,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
-#include "sys/link.h"
 #include "sys/paths.h"
 #include "sys/random.h"
 
