@@ -12,6 +12,8 @@
 
 #include "support/cmocka.h"
 
+#include "base/strbuf.h"
+#include "headers/closure_walk.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -33,6 +35,12 @@ void cw_set_mtime(world *w, const char *name, time_t seconds)
     char *path = kt_at(w->root, name);
     struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+void cw_let_settle(void)
+{
+    const struct timespec pause = {2, 100000000};
+    (void)nanosleep(&pause, NULL);
 }
 
 void cw_remove_file(world *w, const char *name)
@@ -131,6 +139,20 @@ kiln_recipe *cw_first_recipe(const world *w)
     return recipe;
 }
 
+kiln_recipe *cw_list_recipe(const world *w, const char *stage, const char *search)
+{
+    kiln_recipe *first = cw_first_recipe(w), *recipe;
+    kiln_key key = kiln_recipe_key(first);
+    char text[KILN_KEY_TEXT_SIZE];
+    kiln_key_format(&key, text);
+    assert_int_equal(kiln_recipe_create(stage, KN_MANIFEST_VERSION, &recipe, NULL), KILN_OK);
+    kiln_recipe_set_target(recipe, "any");
+    kiln_recipe_add_text(recipe, "first", text, 64);
+    kiln_recipe_add_text(recipe, "search", search, strlen(search));
+    kiln_recipe_destroy(first);
+    return recipe;
+}
+
 answer cw_find(world *w)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -173,4 +195,36 @@ void cw_expect_bypass(world *w, const char *reason)
     answer result = cw_find(w);
     assert_true(result.facts.bypass);
     assert_string_equal(result.facts.reason, reason);
+}
+
+char *cw_run_command(const char *command)
+{
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    kn_strbuf text;
+    kn_strbuf_init(&text, 0);
+    char part[4096];
+    size_t size;
+    while ((size = fread(part, 1, sizeof part, pipe)) > 0) {
+        kn_strbuf_append(&text, part, size);
+    }
+    kn_strbuf_append_char(&text, '\0');
+    if (pclose(pipe) != 0) {
+        kn_strbuf_deinit(&text);
+        return NULL;
+    }
+    return kn_strbuf_detach(&text, &size);
+}
+
+size_t cw_walk(const kn_closure_request *request, kn_header_list *list, char reason[256])
+{
+    kn_include_path path;
+    kn_walk_facts facts;
+    reason[0] = '\0';
+    assert_int_equal(kn_include_path_init(&path, request), KILN_OK);
+    kn_header_list_init(list);
+    assert_int_equal(kn_closure_walk(&path, list, &facts, reason, 256), KILN_OK);
+    const size_t statted = path.statted;
+    kn_include_path_deinit(&path);
+    return statted;
 }

@@ -1,5 +1,7 @@
 /* Against real compilers: whatever `cc -M` says that the compiler opens, kiln has found too (it
  * finds more: branches not taken). The system's headers are the hardest text at hand. */
+#include "closure_world.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +10,11 @@
 #include "support/cmocka.h"
 
 #include "base/map.h"
-#include "base/strbuf.h"
-#include "headers/closure_walk.h"
-#include "headers/include_path.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/file.h"
 
-#define MAX_DIRS 32
+#define SYSTEM_DIRS 32
 
 /* A header of the compiler's own that brings many. */
 #if defined(__x86_64__)
@@ -46,34 +45,14 @@ static const compiler compilers[] = {
     {"g++", "c++", cpp_text},
 };
 
-/* The output of a command; NULL if it fails. */
-static char *run(const char *command)
-{
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    kn_strbuf text;
-    kn_strbuf_init(&text, 0);
-    char part[4096];
-    size_t size;
-    while ((size = fread(part, 1, sizeof part, pipe)) > 0) {
-        kn_strbuf_append(&text, part, size);
-    }
-    kn_strbuf_append_char(&text, '\0');
-    if (pclose(pipe) != 0) {
-        kn_strbuf_deinit(&text);
-        return NULL;
-    }
-    return kn_strbuf_detach(&text, &size);
-}
-
 /* Cuts the list of dirs out of what `cc -v` prints. */
-static size_t parse_dirs(char *text, const char *dirs[MAX_DIRS])
+static size_t parse_dirs(char *text, const char *dirs[SYSTEM_DIRS])
 {
     size_t count = 0;
     char *line = strstr(text, "#include <...> search starts here:\n");
     assert_non_null(line);
     line = strchr(line, '\n') + 1;
-    while (*line == ' ' && count < MAX_DIRS) {
+    while (*line == ' ' && count < SYSTEM_DIRS) {
         char *end = strchr(line, '\n');
         *end = '\0';
         dirs[count++] = line + 1;
@@ -126,19 +105,19 @@ static void compare_with(const compiler *with, const char *dir)
                    with->command, with->language);
     /* clang is the machine's below, and for its processor. */
     const bool foreign = kn_test_is_emulated() && strncmp(with->command, "clang", 5) == 0;
-    char *verbose = foreign ? NULL : run(command);
+    char *verbose = foreign ? NULL : cw_run_command(command);
     if (verbose == NULL) {
         print_message("SKIP %s: not here\n", with->command);
         return;
     }
-    const char *dirs[MAX_DIRS];
+    const char *dirs[SYSTEM_DIRS];
     size_t dir_count = parse_dirs(verbose, dirs);
 
     char *file = kt_at(dir, "source");
     kt_file_write(file, with->text, strlen(with->text));
     (void)snprintf(command, sizeof command, "%s -x %s -M '%s'", with->command, with->language,
                    file);
-    char *rule = run(command);
+    char *rule = cw_run_command(command);
     assert_non_null(rule);
 
     kiln_source source = KILN_SOURCE_INIT;
@@ -151,24 +130,19 @@ static void compare_with(const compiler *with, const char *dir)
                                   .system_dirs = dirs,
                                   .system_dir_count = dir_count,
                                   .rules = &complete};
-    kn_include_path path;
     kn_header_list list;
-    kn_walk_facts facts;
-    char reason[256] = "";
-    assert_int_equal(kn_include_path_init(&path, &request), KILN_OK);
-    kn_header_list_init(&list);
-    assert_int_equal(kn_closure_walk(&path, &list, &facts, reason, sizeof reason), KILN_OK);
+    char reason[256];
+    const size_t statted = cw_walk(&request, &list, reason);
     assert_string_equal(reason, "");
     kn_map found;
     kn_map_init(&found);
     note_found(&request, &list, &found);
     size_t count = compare(rule, &found);
     print_message("%s: the compiler opens %zu headers, kiln found %zu (%zu stats)\n", with->command,
-                  count, found.count, path.statted);
+                  count, found.count, statted);
     assert_true(count > 20);
     kn_map_deinit(&found);
     kn_header_list_deinit(&list);
-    kn_include_path_deinit(&path);
     free(rule);
     free(verbose);
 }

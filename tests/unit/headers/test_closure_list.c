@@ -18,8 +18,6 @@
 #include "support/failalloc.h"
 #include "support/tmpdir.h"
 
-#define LONG_AGO 1500000000
-
 /* A source with headers in every kind of place, none of them younger than the record. */
 static void make_tree(world *w)
 {
@@ -36,14 +34,12 @@ static void make_tree(world *w)
 
 static const char *const tree[] = {"src/a.h", "src/deep/d.h", "inc2/b.h", "sys/c.h"};
 
-/* ctime cannot be set by hand, and a young one is not trusted: wait it out, once a test. */
 static void let_stamps_settle(world *w)
 {
     for (size_t i = 0; i < 4; i++) {
         cw_set_mtime(w, tree[i], LONG_AGO);
     }
-    struct timespec pause = {2, 100000000};
-    (void)nanosleep(&pause, NULL);
+    cw_let_settle();
 }
 
 static void K6_a_warm_start_reads_nothing(void **state)
@@ -263,20 +259,9 @@ static void the_shape_of_the_search_names_the_header_list(void **state)
     assert_true(cw_find_good(w).facts.from_list);
 }
 
-/* The recipe of a list of make_tree()'s headers (docs/reference/formats.md). */
 static kiln_recipe *list_recipe(const world *w, const char *stage)
 {
-    const char *search = "memory:0 folder:1 beside:1 complete:0 system:1 dirs:++";
-    kiln_recipe *first = cw_first_recipe(w), *recipe;
-    kiln_key key = kiln_recipe_key(first);
-    char text[KILN_KEY_TEXT_SIZE];
-    kiln_key_format(&key, text);
-    assert_int_equal(kiln_recipe_create(stage, KN_MANIFEST_VERSION, &recipe, NULL), KILN_OK);
-    kiln_recipe_set_target(recipe, "any");
-    kiln_recipe_add_text(recipe, "first", text, 64);
-    kiln_recipe_add_text(recipe, "search", search, strlen(search));
-    kiln_recipe_destroy(first);
-    return recipe;
+    return cw_list_recipe(w, stage, "memory:0 folder:1 beside:1 complete:0 system:1 dirs:++");
 }
 
 static void plant_list(world *w, const void *data, size_t size)
@@ -563,25 +548,23 @@ static void every_allocation_may_fail(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, cw_setup, cw_teardown)
     const struct CMUnitTest tests[] = {
-        T(K6_a_warm_start_reads_nothing),
-        T(K6_a_touch_changes_no_key),
-        T(K1_an_edit_that_is_taken_back_during_the_compile_is_seen),
-        T(K1_a_shadowing_file_is_noticed),
-        T(K1_a_dir_that_appears_is_noticed),
-        T(K1_a_shadowing_header_in_memory_is_noticed),
-        T(K5_a_moved_tree_keeps_its_key),
-        T(the_shape_of_the_search_names_the_header_list),
-        T(K1_a_header_list_that_is_none_or_names_no_place_is_replaced),
-        T(a_list_of_another_machine_spares_the_walk),
-        T(a_header_is_read_once_in_a_process),
-        T(K1_an_edit_of_one_header_among_many_is_seen),
-        T(K1_an_edit_is_seen_through_a_list_of_another_machine),
-        T(K5_what_travels_names_no_file_of_this_machine),
-        T(K1_an_edit_during_the_compile_is_seen),
-        T(every_allocation_may_fail),
+        cw_test(K6_a_warm_start_reads_nothing),
+        cw_test(K6_a_touch_changes_no_key),
+        cw_test(K1_an_edit_that_is_taken_back_during_the_compile_is_seen),
+        cw_test(K1_a_shadowing_file_is_noticed),
+        cw_test(K1_a_dir_that_appears_is_noticed),
+        cw_test(K1_a_shadowing_header_in_memory_is_noticed),
+        cw_test(K5_a_moved_tree_keeps_its_key),
+        cw_test(the_shape_of_the_search_names_the_header_list),
+        cw_test(K1_a_header_list_that_is_none_or_names_no_place_is_replaced),
+        cw_test(a_list_of_another_machine_spares_the_walk),
+        cw_test(a_header_is_read_once_in_a_process),
+        cw_test(K1_an_edit_of_one_header_among_many_is_seen),
+        cw_test(K1_an_edit_is_seen_through_a_list_of_another_machine),
+        cw_test(K5_what_travels_names_no_file_of_this_machine),
+        cw_test(K1_an_edit_during_the_compile_is_seen),
+        cw_test(every_allocation_may_fail),
     };
-#undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

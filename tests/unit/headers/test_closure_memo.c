@@ -13,8 +13,6 @@
 #include "headers/scan_record.h"
 #include "support/failalloc.h"
 
-#define LONG_AGO 1500000000
-
 /* Headers with all that a scan reports: includes, probes, definitions, computed includes, pieces.
  */
 static const char *const tree[][2] = {
@@ -40,8 +38,7 @@ static void make_tree(world *w)
     }
     w->names_root = true; /* __FILE__ */
     w->rules.complete = true;
-    struct timespec pause = {2, 100000000}; /* a young ctime is not trusted, and cannot be set */
-    (void)nanosleep(&pause, NULL);
+    cw_let_settle();
 }
 
 static const char *const sources[] = {
@@ -272,16 +269,14 @@ static void every_allocation_may_fail(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, cw_setup, cw_teardown)
     const struct CMUnitTest tests[] = {
-        T(the_next_source_reads_no_header_again),
-        T(K1_an_edit_between_two_sources_is_seen),
-        T(languages_that_read_differently_share_nothing),
-        T(sources_of_one_shape_share_a_walk),
-        T(a_shape_is_of_one_language_and_search),
-        T(a_replay_reports_what_the_scan_did),
-        T(every_allocation_may_fail),
+        cw_test(the_next_source_reads_no_header_again),
+        cw_test(K1_an_edit_between_two_sources_is_seen),
+        cw_test(languages_that_read_differently_share_nothing),
+        cw_test(sources_of_one_shape_share_a_walk),
+        cw_test(a_shape_is_of_one_language_and_search),
+        cw_test(a_replay_reports_what_the_scan_did),
+        cw_test(every_allocation_may_fail),
     };
-#undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,21 +12,17 @@
 #include "kiln/unstable/pack.h"
 #include "support/tmpdir.h"
 
-#define LONG_AGO 1500000000
-
 static const char first_text[] = "#include \"a.h\"\n#include <b.h>\n#include <c.h>\nint first;\n";
 static const char second_text[] = "#include \"a.h\"\n#include <b.h>\n#include <c.h>\nint second;\n";
 static const char *const headers[] = {"src/a.h", "src/deep/d.h", "inc2/b.h", "sys/c.h"};
 enum { HEADERS = sizeof headers / sizeof headers[0] };
 
-/* ctime cannot be set by hand, and a young one is not trusted: wait it out. */
 static void settle_headers(world *w)
 {
     for (size_t i = 0; i < HEADERS; i++) {
         cw_set_mtime(w, headers[i], LONG_AGO);
     }
-    struct timespec pause = {2, 100000000};
-    (void)nanosleep(&pause, NULL);
+    cw_let_settle();
 }
 
 static void open_cache(world *w, const char *name, const char *packs)
@@ -144,8 +140,7 @@ static void a_long_packed_list_is_kept(void **state)
         (void)snprintf(name, sizeof name, "inc2/many%d.h", i);
         cw_set_mtime(w, name, LONG_AGO);
     }
-    struct timespec pause = {2, 100000000};
-    (void)nanosleep(&pause, NULL);
+    cw_let_settle();
     const answer first = find_of(w, kn_strbuf_text(&text));
     assert_int_equal(first.facts.files_read, MANY);
     assert_true(first.facts.save_pays);
@@ -189,12 +184,10 @@ static void K1_an_edit_is_seen_through_a_packed_list(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, cw_setup, cw_teardown)
     const struct CMUnitTest tests[] = {
-        T(a_packed_list_will_do_where_its_headers_are_known),
-        T(a_long_packed_list_is_kept),
-        T(K1_an_edit_is_seen_through_a_packed_list),
+        cw_test(a_packed_list_will_do_where_its_headers_are_known),
+        cw_test(a_long_packed_list_is_kept),
+        cw_test(K1_an_edit_is_seen_through_a_packed_list),
     };
-#undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

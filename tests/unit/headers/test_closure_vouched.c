@@ -16,8 +16,6 @@
 #include "key/digest.h"
 #include "support/tmpdir.h"
 
-#define LONG_AGO 1500000000
-
 /* inc is a link to real; a.h is in it, and would be found first in before. */
 static void make_linked(world *w)
 {
@@ -36,13 +34,6 @@ static void touch_long_ago(world *w)
 {
     cw_set_mtime(w, "real/sub/a.h", LONG_AGO);
     cw_set_mtime(w, "other/sub/a.h", LONG_AGO);
-}
-
-/* ctime cannot be set by hand, and a young one is not believed. */
-static void let_them_settle(void)
-{
-    struct timespec pause = {2, 100000000};
-    (void)nanosleep(&pause, NULL);
 }
 
 static void a_list_spares_the_scan(void **state)
@@ -148,20 +139,12 @@ static void K5_whose_name_is_mentioned_is_known_from_a_list(void **state)
 /* Puts a list of one header under the recipe of a text that has none, as a wrong hand would. */
 static void plant_list(world *w)
 {
-    static const char search[] = "memory:0 folder:1 beside:1 complete:0 system:0 dirs:++";
-    kiln_recipe *first = cw_first_recipe(w), *recipe = NULL;
-    char text[KILN_KEY_TEXT_SIZE];
+    kiln_recipe *recipe = cw_list_recipe(w, "kiln.manifest",
+                                         "memory:0 folder:1 beside:1 complete:0 system:0 dirs:++");
     kn_header_list list;
     kn_header_list_header row = {.place = {.base = KN_PLACE_INCLUDE, .index = 1}};
     kn_strbuf bytes;
     kiln_blob *blob = NULL;
-    kiln_key key = kiln_recipe_key(first);
-    kiln_key_format(&key, text);
-    assert_int_equal(kiln_recipe_create("kiln.manifest", KN_MANIFEST_VERSION, &recipe, NULL),
-                     KILN_OK);
-    kiln_recipe_set_target(recipe, "any");
-    kiln_recipe_add_text(recipe, "first", text, 64);
-    kiln_recipe_add_text(recipe, "search", search, sizeof search - 1);
     kn_header_list_init(&list);
     list.names_seen = true;
     row.place.name_length = row.written_length = 7;
@@ -178,7 +161,6 @@ static void plant_list(world *w)
     kn_strbuf_deinit(&bytes);
     kn_header_list_deinit(&list);
     kiln_recipe_destroy(recipe);
-    kiln_recipe_destroy(first);
 }
 
 static void a_text_that_is_scanned_is_believed_before_its_list(void **state)
@@ -263,7 +245,7 @@ static void K1_no_change_is_missed_without_a_scan(void **state)
         make_linked(worlds[i]);
         touch_long_ago(worlds[i]);
     }
-    let_them_settle();
+    cw_let_settle();
     for (size_t i = 0; i < CHANGES; i++) {
         world *w = worlds[i];
         const answer cold = cw_find_good(w);
@@ -282,15 +264,13 @@ static void K1_no_change_is_missed_without_a_scan(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, cw_setup, cw_teardown)
     const struct CMUnitTest tests[] = {
-        T(a_list_spares_the_scan),
-        T(options_are_looked_at_all_the_same),
-        T(a_text_without_includes_has_no_list),
-        T(K5_whose_name_is_mentioned_is_known_from_a_list),
-        T(a_text_that_is_scanned_is_believed_before_its_list),
+        cw_test(a_list_spares_the_scan),
+        cw_test(options_are_looked_at_all_the_same),
+        cw_test(a_text_without_includes_has_no_list),
+        cw_test(K5_whose_name_is_mentioned_is_known_from_a_list),
+        cw_test(a_text_that_is_scanned_is_believed_before_its_list),
         cmocka_unit_test(K1_no_change_is_missed_without_a_scan),
     };
-#undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

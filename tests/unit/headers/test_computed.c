@@ -147,17 +147,15 @@ static void a_source_of_computed_includes_alone_has_a_list_that_is_kept(void **s
     assert_true(cw_same(first, second));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, cw_setup, cw_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(K1_a_path_from_the_options_is_followed),
-        TEST(K1_definitions_count_wherever_they_stand),
-        TEST(K1_a_definition_in_a_define_of_the_request_counts),
-        TEST(K1_a_computed_probe_is_looked_at),
-        TEST(K1_a_missing_header_is_in_the_key_as_missing),
-        TEST(a_source_of_computed_includes_alone_has_a_list_that_is_kept),
+        cw_test(K1_a_path_from_the_options_is_followed),
+        cw_test(K1_definitions_count_wherever_they_stand),
+        cw_test(K1_a_definition_in_a_define_of_the_request_counts),
+        cw_test(K1_a_computed_probe_is_looked_at),
+        cw_test(K1_a_missing_header_is_in_the_key_as_missing),
+        cw_test(a_source_of_computed_includes_alone_has_a_list_that_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
  * at random, and every file that `cc -M -MG` names, there or missing, is one that kiln found or
  * looked for. It may find more, and it may say that it cannot know; not often, or the test would
  * show nothing. */
+#include "closure_world.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +12,6 @@
 #include "support/cmocka.h"
 
 #include "base/strbuf.h"
-#include "headers/closure_walk.h"
-#include "headers/include_path.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 
@@ -268,21 +268,7 @@ static char *ask_compiler(const compiler *with, const char *root, const char *co
     }
     (void)snprintf(command + length, sizeof command - length, " '%s/source' 2>'%s/log'", root,
                    root);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    kn_strbuf text;
-    kn_strbuf_init(&text, 0);
-    char part[4096];
-    size_t size;
-    while ((size = fread(part, 1, sizeof part, pipe)) > 0) {
-        kn_strbuf_append(&text, part, size);
-    }
-    kn_strbuf_append_char(&text, '\0');
-    if (pclose(pipe) != 0) {
-        kn_strbuf_deinit(&text);
-        return NULL;
-    }
-    return kn_strbuf_detach(&text, &size);
+    return cw_run_command(command);
 }
 
 static void compare_round(const compiler *with, const char *root, const kn_strbuf *text,
@@ -300,13 +286,9 @@ static void compare_round(const compiler *with, const char *root, const kn_strbu
     source.include_dir_count = 1;
     const kiln_include_rules complete = {.complete = true};
     kn_closure_request request = {.source = &source, .dir = root, .rules = &complete};
-    kn_include_path path;
     kn_header_list list;
-    kn_walk_facts facts;
-    char reason[256] = "";
-    assert_int_equal(kn_include_path_init(&path, &request), KILN_OK);
-    kn_header_list_init(&list);
-    assert_int_equal(kn_closure_walk(&path, &list, &facts, reason, sizeof reason), KILN_OK);
+    char reason[256];
+    (void)cw_walk(&request, &list, reason);
     char *rest = rule;
     if (rule == NULL) {
         sum->refused++;
@@ -326,7 +308,6 @@ static void compare_round(const compiler *with, const char *root, const kn_strbu
     }
     free(rule);
     kn_header_list_deinit(&list);
-    kn_include_path_deinit(&path);
 }
 
 static void make_dirs(const char *root)

@@ -9,39 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/cmocka.h"
 #include "support/failalloc.h"
 #include "support/faultfs.h"
 #include "support/tmpdir.h"
 #include "sys/file.h"
-
-typedef struct place {
-    char *root;
-    char *tmp;
-    char *final_path;
-} place;
-
-static int begin(void **state)
-{
-    static place p;
-    p.root = kt_tmpdir_create();
-    p.tmp = kt_path(p.root, "tmp");
-    p.final_path = kt_path(p.root, "v1/ab/entry");
-    *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    place *p = *state;
-    if (kt_faultfs_available()) {
-        kt_faultfs_set("", "");
-    }
-    free(p->tmp);
-    free(p->final_path);
-    kt_tmpdir_remove(p->root);
-    return 0;
-}
+#include "unit/sys/publish_place.h"
 
 static kiln_status publish_text(const place *p, const char *text, bool sync, kiln_diag *diag)
 {
@@ -52,15 +24,6 @@ static kiln_status publish_text(const place *p, const char *text, bool sync, kil
     }
     kn_publish_write(&publish, text, strlen(text));
     return kn_publish_commit(&publish, sync, diag);
-}
-
-static void assert_published(const place *p, const char *text)
-{
-    char *found = kt_file_read(p->final_path, NULL);
-    assert_non_null(found);
-    assert_string_equal(found, text);
-    free(found);
-    assert_int_equal(kt_file_count(p->tmp), 0);
 }
 
 static void assert_nothing_left(const place *p)
@@ -383,24 +346,26 @@ static void want_of_memory_leaves_nothing(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest plain[] = {
-        TEST(a_file_appears_whole_and_private), TEST(an_abort_leaves_nothing),
-        TEST(C1_writers_of_one_file_never_mix), TEST(dirs_removed_meanwhile_are_made_again),
-        TEST(a_dir_in_the_way_is_an_error),     TEST(want_of_memory_leaves_nothing),
+        publish_test(a_file_appears_whole_and_private),
+        publish_test(an_abort_leaves_nothing),
+        publish_test(C1_writers_of_one_file_never_mix),
+        publish_test(dirs_removed_meanwhile_are_made_again),
+        publish_test(a_dir_in_the_way_is_an_error),
+        publish_test(want_of_memory_leaves_nothing),
     };
     const struct CMUnitTest faulty[] = {
-        TEST(S4_what_cannot_be_written_is_said_and_leaves_nothing),
-        TEST(S4_a_failed_update_keeps_the_old_file),
-        TEST(interruptions_and_short_writes_are_gone_through),
-        TEST(S4_parts_arrive_in_order_however_short_the_writes),
-        TEST(a_file_system_without_fsync_will_do),
-        TEST(D2_data_is_on_disk_before_it_has_its_name),
-        TEST(S5_a_killed_writer_leaves_only_a_temporary),
-        TEST(C2_losing_the_race_is_success),
-        TEST(one_that_insists_takes_no_other_file_for_its_own),
-        TEST(C2_a_rename_that_worked_and_said_otherwise_is_success),
-        TEST(C2_a_refusal_that_passes_is_tried_again),
+        publish_test(S4_what_cannot_be_written_is_said_and_leaves_nothing),
+        publish_test(S4_a_failed_update_keeps_the_old_file),
+        publish_test(interruptions_and_short_writes_are_gone_through),
+        publish_test(S4_parts_arrive_in_order_however_short_the_writes),
+        publish_test(a_file_system_without_fsync_will_do),
+        publish_test(D2_data_is_on_disk_before_it_has_its_name),
+        publish_test(S5_a_killed_writer_leaves_only_a_temporary),
+        publish_test(C2_losing_the_race_is_success),
+        publish_test(one_that_insists_takes_no_other_file_for_its_own),
+        publish_test(C2_a_rename_that_worked_and_said_otherwise_is_success),
+        publish_test(C2_a_refusal_that_passes_is_tried_again),
     };
     int failed = cmocka_run_group_tests(plain, NULL, NULL);
     if (kt_faultfs_available()) {

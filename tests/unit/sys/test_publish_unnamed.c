@@ -9,47 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/cmocka.h"
 #include "support/faultfs.h"
 #include "support/tmpdir.h"
 #include "sys/file.h"
-
-typedef struct place {
-    char *root;
-    char *tmp;
-    char *final_path;
-} place;
-
-static int begin(void **state)
-{
-    static place p;
-    p.root = kt_tmpdir_create();
-    p.tmp = kt_path(p.root, "tmp");
-    p.final_path = kt_path(p.root, "v1/ab/entry");
-    *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    place *p = *state;
-    if (kt_faultfs_available()) {
-        kt_faultfs_set("", "");
-    }
-    free(p->tmp);
-    free(p->final_path);
-    kt_tmpdir_remove(p->root);
-    return 0;
-}
-
-static void assert_published(const place *p, const char *text)
-{
-    char *found = kt_file_read(p->final_path, NULL);
-    assert_non_null(found);
-    assert_string_equal(found, text);
-    free(found);
-    assert_int_equal(kt_file_count(p->tmp), 0);
-}
+#include "unit/sys/publish_place.h"
 
 /* Killed before it is complete it leaves nothing, where the file system can; else it is as
  * before. */
@@ -268,15 +231,14 @@ static void S4_a_link_that_fails_is_said_and_leaves_nothing(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest plain[] = {
-        TEST(an_unnamed_one_is_not_to_be_seen),
-        TEST(S5_a_temporary_is_reclaimed_when_its_writer_is_gone),
-        TEST(S5_a_sweep_takes_nothing_from_living_writers),
+        publish_test(an_unnamed_one_is_not_to_be_seen),
+        publish_test(S5_a_temporary_is_reclaimed_when_its_writer_is_gone),
+        publish_test(S5_a_sweep_takes_nothing_from_living_writers),
     };
     const struct CMUnitTest faulty[] = {
-        TEST(S5_a_new_file_has_no_other_name_before),
-        TEST(S4_a_link_that_fails_is_said_and_leaves_nothing),
+        publish_test(S5_a_new_file_has_no_other_name_before),
+        publish_test(S4_a_link_that_fails_is_said_and_leaves_nothing),
     };
     int failed = cmocka_run_group_tests(plain, NULL, NULL);
     if (kt_faultfs_available()) {
