@@ -77,6 +77,31 @@ void kn_glsl_file_deinit(kn_glsl_file *file)
     free(file->owned);
 }
 
+/* --- text ------------------------------------------------------------------------------------- */
+
+static bool is_there(const char *text, size_t length, size_t at, const char *word)
+{
+    const size_t size = strlen(word);
+    return length - at >= size && memcmp(text + at, word, size) == 0;
+}
+
+size_t kn_glsl_skip_comment(const char *text, size_t length, size_t at)
+{
+    if (is_there(text, length, at, "/*")) {
+        for (at += 2; at < length && !is_there(text, length, at, "*/"); at++) {
+        }
+        return at < length ? at + 2 : at;
+    }
+    if (!is_there(text, length, at, "//")) {
+        return at;
+    }
+    while (at < length && text[at] != '\n' && text[at] != '\r') {
+        const bool joins = is_there(text, length, at, "\\\n");
+        at += is_there(text, length, at, "\\\r\n") ? 3 : 1 + (size_t)joins;
+    }
+    return at;
+}
+
 /* --- launches --------------------------------------------------------------------------------- */
 
 /* As many items of a dimension as fit: a power of two that divides the range. */

@@ -27,6 +27,9 @@ bool kn_glsl_find(const kiln_source *source, const char *includer, const char *n
                   kn_glsl_file *out_file);
 void kn_glsl_file_deinit(kn_glsl_file *file);
 
+/* Past the comment that begins at `at`, or `at` itself. A backslash joins lines in a comment. */
+size_t kn_glsl_skip_comment(const char *text, size_t length, size_t at);
+
 typedef struct kn_glsl_groups {
     uint32_t size, dim[3], count[3]; /* items in a group, in a dimension; groups in a dimension */
 } kn_glsl_groups;

@@ -2,7 +2,6 @@
  * asked. */
 #include "apis/cpu/backend/ask.h"
 
-#include "apis/cpu/backend/search_list.h"
 #include "sys/thread.h"
 
 #define ASK_LIMIT_NS ((uint64_t)10 * 1000000000u)

@@ -20,4 +20,14 @@ void kn_cpu_flags_fixed(const char *version, kn_strbuf *flags);
 /* Flags joined by blanks, for a key. */
 void kn_cpu_flags_join(const kn_strbuf *flags, kn_strbuf *line);
 
+/* options.c: what the options of a C compiler mean for a key, by a closed list for gcc and clang.
+ * Pure text work: opens nothing and calls nobody. */
+typedef struct kn_cpu_option_facts {
+    const char *reason; /* why the compile bypasses the cache, static; NULL if it need not */
+    bool names;         /* the object holds the names of files: debug information */
+} kn_cpu_option_facts;
+
+/* Reads options one by one, as the compiler's command line has them. */
+void kn_cpu_options_read(const char *const *options, size_t count, kn_cpu_option_facts *out);
+
 #endif

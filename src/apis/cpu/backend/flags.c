@@ -5,8 +5,6 @@
 
 #include "apis/cpu/backend/compiler.h"
 #include "apis/cpu/backend/object.h"
-#include "apis/cpu/backend/options.h"
-#include "apis/cpu/backend/search_list.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"

@@ -2,7 +2,7 @@
  * it names no file, nothing of this machine, and has the compiler write nothing but its output.
  * What is not in a list bypasses the cache. A value is plain text without a "/": no path is one.
  */
-#include "apis/cpu/backend/options.h"
+#include "apis/cpu/backend/compiler.h"
 
 #include <ctype.h>
 #include <string.h>

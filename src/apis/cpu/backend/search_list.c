@@ -1,5 +1,5 @@
-/* See search_list.h. */
-#include "apis/cpu/backend/search_list.h"
+/* Lists of directories in environment variables; see ask.h. */
+#include "apis/cpu/backend/ask.h"
 
 #include <stdlib.h>
 #include <string.h>

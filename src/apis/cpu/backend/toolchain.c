@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "apis/cpu/backend/object.h"
-#include "apis/cpu/backend/search_list.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "apis/opengl/backend/flatten.h"
+#include "hal/glsl.h"
 
 enum { MAX_ITEMS = 32 };
 
@@ -17,29 +18,6 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Past the comment that begins at `at`, or `at` itself. */
-static size_t skip_comment(const char *text, size_t length, size_t at)
-{
-    if (at + 1 >= length || text[at] != '/') {
-        return at;
-    }
-    if (text[at + 1] == '/') {
-        while (at < length && text[at] != '\n') {
-            at++;
-        }
-        return at;
-    }
-    if (text[at + 1] != '*') {
-        return at;
-    }
-    for (at += 2; at < length; at++) {
-        if (text[at] == '*' && at + 1 < length && text[at + 1] == '/') {
-            return at + 2;
-        }
-    }
-    return length;
-}
-
 static size_t skip_blank(const char *text, size_t length, size_t at)
 {
     for (;;) {
@@ -47,7 +25,7 @@ static size_t skip_blank(const char *text, size_t length, size_t at)
         while (at < length && isspace((unsigned char)text[at])) {
             at++;
         }
-        at = skip_comment(text, length, at);
+        at = kn_glsl_skip_comment(text, length, at);
         if (at == start) {
             return at;
         }
@@ -59,7 +37,7 @@ static size_t find_close(const char *text, size_t length, size_t at)
 {
     size_t depth = 0;
     while (at < length) {
-        const size_t next = skip_comment(text, length, at);
+        const size_t next = kn_glsl_skip_comment(text, length, at);
         if (next != at) {
             at = next;
             continue;
@@ -208,7 +186,7 @@ void kn_gl_rewrite_layouts(const char *text, size_t length, kn_strbuf *out, bool
 {
     size_t at = 0;
     while (at < length) {
-        size_t end = skip_comment(text, length, at);
+        size_t end = kn_glsl_skip_comment(text, length, at);
         if (end != at) {
             kn_strbuf_append(out, text + at, end - at);
             at = end;

@@ -8,7 +8,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "apis/vulkan/backend/glsl_version.h"
 #include "apis/vulkan/backend/instance.h"
 #include "base/checked.h"
 #include "base/strbuf.h"

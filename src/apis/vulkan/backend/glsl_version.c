@@ -1,5 +1,5 @@
 /* Looks for #version. This file must not know what a version is good for. */
-#include "apis/vulkan/backend/glsl_version.h"
+#include "apis/vulkan/backend/instance.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -24,24 +24,13 @@ static bool is_break(char c)
     return c == '\n' || c == '\r';
 }
 
-/* False if there is no comment here. A backslash joins lines in a comment and nowhere else: glslang
- * looks for #version before it joins any. */
+/* False if there is no comment here. No backslash joins lines outside of one: glslang looks for
+ * #version before it joins any. */
 static bool skip_comment(reader *r)
 {
-    if (is_next(r, "/*")) {
-        for (r->at += 2; r->at < r->end && !is_next(r, "*/"); r->at++) {
-        }
-        r->at += r->at < r->end ? 2 : 0;
-        return true;
-    }
-    if (is_next(r, "//")) {
-        while (r->at < r->end && !is_break(*r->at)) {
-            const size_t step = is_next(r, "\\\r\n") ? 3 : is_next(r, "\\\n") ? 2 : 1;
-            r->at += step;
-        }
-        return true;
-    }
-    return false;
+    const size_t size = kn_glsl_skip_comment(r->at, (size_t)(r->end - r->at), 0);
+    r->at += size;
+    return size > 0;
 }
 
 static void skip_space(reader *r, bool lines)

@@ -116,6 +116,10 @@ const char *kn_vk_bind_instance(PFN_vkGetInstanceProcAddr get, VkInstance instan
 /* info.c: uses vk->fn and vk->api_version alone. */
 void kn_vk_physical_query(const kn_vk *vk, VkPhysicalDevice handle, kn_vk_physical *out_physical);
 
+/* glsl_version.c: the number after the first `#version` at the beginning of a line, comments apart,
+ * as glslang finds it. 0: there is no such line, or no number in it. */
+int kn_glsl_version(const char *text, size_t length);
+
 /* glsl.c: finds shaderc by its file, opens it at the first compile, compiles GLSL to SPIR-V. */
 void kn_vk_shaderc_find(kn_vk *vk);
 kiln_status kn_vk_compile_glsl(kn_vk *vk, const kiln_compile_request *request,

@@ -21,8 +21,6 @@ enum {
     OP_TYPE_INT = 21,
     OP_TYPE_FLOAT = 22,
     OP_TYPE_VECTOR = 23,
-    OP_TYPE_MATRIX = 24,
-    OP_TYPE_ARRAY = 28,
     OP_TYPE_STRUCT = 30,
     OP_TYPE_POINTER = 32,
     OP_CONSTANT = 43,
@@ -89,7 +87,8 @@ static char octet_at(const reader *r, size_t at, size_t index)
     return (char)(r->words[at + index / 4] >> (8 * (index % 4)) & 0xff);
 }
 
-/* A literal string inside an instruction, cut to the field; false if it is not terminated there. */
+/* A literal string inside an instruction, cut to the field; false if it is not terminated there.
+ * `out_cut` is NULL for names that are only shown. */
 static bool read_string(const reader *r, size_t at, size_t end, char *field, size_t field_size,
                         bool *out_cut)
 {
@@ -102,7 +101,9 @@ static bool read_string(const reader *r, size_t at, size_t end, char *field, siz
         return false;
     }
     char text[KN_SPIRV_ENTRY_NAME + 1]; /* longer than any field, which cuts it */
-    *out_cut = length >= field_size;
+    if (out_cut != NULL) {
+        *out_cut = length >= field_size;
+    }
     length = length < sizeof(text) ? length : sizeof(text) - 1;
     for (size_t i = 0; i < length; i++) {
         text[i] = octet_at(r, at, i);
@@ -112,27 +113,14 @@ static bool read_string(const reader *r, size_t at, size_t end, char *field, siz
     return true;
 }
 
-/* The id an instruction defines, or NONE, for the few kinds reflection needs. */
+/* The id that a type, a constant or a variable defines, or NONE. */
 static uint32_t result_of(const reader *r, size_t at, uint32_t length)
 {
-    switch (opcode_at(r, at)) {
-    case OP_TYPE_INT:
-    case OP_TYPE_FLOAT:
-    case OP_TYPE_VECTOR:
-    case OP_TYPE_MATRIX:
-    case OP_TYPE_ARRAY:
-    case OP_TYPE_STRUCT:
-    case OP_TYPE_POINTER:
-        return length >= 2 ? r->words[at + 1] : NONE;
-    case OP_CONSTANT:
-    case OP_SPEC_CONSTANT:
-    case OP_CONSTANT_COMPOSITE:
-    case OP_SPEC_CONSTANT_COMPOSITE:
-    case OP_VARIABLE:
-        return length >= 3 ? r->words[at + 2] : NONE;
-    default:
-        return NONE;
+    const uint32_t opcode = opcode_at(r, at);
+    if (opcode >= OP_TYPE_INT && opcode <= OP_TYPE_POINTER && length >= 2) {
+        return r->words[at + 1];
     }
+    return opcode >= OP_CONSTANT && opcode <= OP_VARIABLE && length >= 3 ? r->words[at + 2] : NONE;
 }
 
 static void note_decoration(const reader *r, size_t at, uint32_t length)
@@ -273,8 +261,7 @@ static uint32_t type_size(const reader *r, uint32_t id, char *name, size_t name_
 static void find_name(const reader *r, uint32_t id, char *field, size_t field_size)
 {
     const size_t at = id < r->bound ? r->ids[id].name_at : 0;
-    bool cut = false; /* a message's name may be */
-    if (at == 0 || !read_string(r, at + 2, at + length_at(r, at), field, field_size, &cut)) {
+    if (at == 0 || !read_string(r, at + 2, at + length_at(r, at), field, field_size, NULL)) {
         field[0] = '\0';
     }
 }
@@ -282,14 +269,13 @@ static void find_name(const reader *r, uint32_t id, char *field, size_t field_si
 /* Offset and name of a struct's member, which have instructions of their own. */
 static void find_member(const reader *r, uint32_t id, uint32_t index, kn_spirv_member *member)
 {
-    bool cut = false; /* a message's name may be */
     for (size_t at = HEADER_WORDS; at < r->count; at += length_at(r, at)) {
         const uint32_t length = length_at(r, at);
         if (length < 4 || r->words[at + 1] != id || r->words[at + 2] != index) {
             continue;
         }
         if (opcode_at(r, at) == OP_MEMBER_NAME) {
-            (void)read_string(r, at + 3, at + length, member->name, sizeof(member->name), &cut);
+            (void)read_string(r, at + 3, at + length, member->name, sizeof(member->name), NULL);
         } else if (opcode_at(r, at) == OP_MEMBER_DECORATE && length >= 5 &&
                    r->words[at + 3] == DECORATION_OFFSET) {
             member->offset = r->words[at + 4];
