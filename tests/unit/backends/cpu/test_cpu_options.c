@@ -1,7 +1,7 @@
 /* The options of gcc and clang: what is known to name no file, and nothing else, is cached. */
 #include <string.h>
 
-#include "apis/cpu/backend/options.h"
+#include "apis/cpu/backend/compiler.h"
 #include "support/cmocka.h"
 
 static kn_cpu_option_facts read_one(const char *option)
