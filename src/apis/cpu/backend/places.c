@@ -44,15 +44,7 @@ bool kn_cpu_toolchain_miss(cpu_toolchain *toolchain, const char *path)
             return true;
         }
     }
-    if (toolchain->absent_count == CPU_ABSENT_LIMIT) {
-        return false;
-    }
-    char *copy = kn_text_copy(path);
-    if (copy == NULL) {
-        return false;
-    }
-    toolchain->absent[toolchain->absent_count++] = copy;
-    return true;
+    return kn_cpu_list_add(toolchain->absent, &toolchain->absent_count, CPU_ABSENT_LIMIT, path);
 }
 
 /* The first part of a path that is not there is what is missing; several directories share it. */

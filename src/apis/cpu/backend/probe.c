@@ -52,19 +52,6 @@ static void trim_line(char *line)
     }
 }
 
-static bool add_dir(char **list, size_t *count, const char *path)
-{
-    if (*count == CPU_DIR_LIMIT) {
-        return false;
-    }
-    list[*count] = kn_text_copy(path);
-    if (list[*count] == NULL) {
-        return false;
-    }
-    (*count)++;
-    return true;
-}
-
 /* A file that takes part, with the libraries it loads. */
 static bool add_file(question *q, const char *name, const char *path, bool on_path);
 /* A program by the name or path under which the compiler would start it; fine if there is none. */
@@ -163,7 +150,8 @@ static bool read_answer(question *q, char *text)
             ended = true;
         } else if (listing && line[0] == ' ') {
             if (!kn_path_is_absolute(line + 1) ||
-                !add_dir(q->toolchain->dirs, &q->toolchain->dir_count, line + 1)) {
+                !kn_cpu_list_add(q->toolchain->dirs, &q->toolchain->dir_count, CPU_DIR_LIMIT,
+                                 line + 1)) {
                 return false;
             }
         } else if (!read_fact(q, line)) {

@@ -157,6 +157,15 @@ bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char
     return true;
 }
 
+bool kn_cpu_list_add(char **list, size_t *count, size_t limit, const char *text)
+{
+    char *copy = *count < limit ? kn_text_copy(text) : NULL;
+    if (copy != NULL) {
+        list[(*count)++] = copy;
+    }
+    return copy != NULL;
+}
+
 bool kn_cpu_same_file(const kn_file_facts *a, const kn_file_facts *b)
 {
     return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns &&
@@ -164,14 +173,19 @@ bool kn_cpu_same_file(const kn_file_facts *a, const kn_file_facts *b)
 }
 
 /* What the walk saw of it; a file that it did not look at is looked at now. */
-static bool holds_on_path(const cpu_tool *tool, const path_walk *walk)
+static bool tool_holds(const cpu_tool *tool, const path_walk *walk)
 {
+    kn_file_facts facts;
     for (size_t i = 0; i < walk->count; i++) {
         const kn_program *program = &walk->programs[i];
-        if (strcmp(program->name, tool->name) == 0) {
-            return program->path != NULL && strcmp(program->path, tool->path) == 0 &&
-                   kn_cpu_same_file(&program->facts, &tool->facts);
+        const bool same_path = program->path != NULL && strcmp(program->path, tool->path) == 0;
+        if (tool->on_path ? strcmp(program->name, tool->name) == 0 : same_path) {
+            return same_path && kn_cpu_same_file(&program->facts, &tool->facts);
         }
+    }
+    if (!tool->on_path) {
+        return kn_file_stat(tool->path, true, &facts, NULL) == KILN_OK &&
+               kn_cpu_same_file(&facts, &tool->facts);
     }
     kn_program program = {.name = tool->name};
     kn_paths_find_programs(&program, 1);
@@ -181,26 +195,13 @@ static bool holds_on_path(const cpu_tool *tool, const path_walk *walk)
     return same;
 }
 
-static bool holds_at_its_path(const cpu_tool *tool, const path_walk *walk)
-{
-    kn_file_facts facts;
-    for (size_t i = 0; i < walk->count; i++) {
-        const kn_program *program = &walk->programs[i];
-        if (program->path != NULL && strcmp(program->path, tool->path) == 0) {
-            return kn_cpu_same_file(&program->facts, &tool->facts);
-        }
-    }
-    return kn_file_stat(tool->path, true, &facts, NULL) == KILN_OK &&
-           kn_cpu_same_file(&facts, &tool->facts);
-}
-
 /* The path of what is another now than it was; NULL: all is the same. The walk is of this moment.
  */
 static const char *find_toolchain_change(const cpu_toolchain *toolchain, const path_walk *walk)
 {
     for (size_t i = 0; i < toolchain->tool_count; i++) {
         const cpu_tool *tool = &toolchain->tools[i];
-        if (!(tool->on_path ? holds_on_path(tool, walk) : holds_at_its_path(tool, walk))) {
+        if (!tool_holds(tool, walk)) {
             return tool->path;
         }
     }
@@ -211,11 +212,6 @@ static const char *find_toolchain_change(const cpu_toolchain *toolchain, const p
         }
     }
     return NULL;
-}
-
-static bool toolchain_holds(const cpu_toolchain *toolchain, const path_walk *walk)
-{
-    return find_toolchain_change(toolchain, walk) == NULL;
 }
 
 const char *kn_cpu_toolchain_change(const cpu_toolchain *toolchain)
@@ -287,7 +283,7 @@ static cpu_toolchain *remembered_toolchain(const kiln_host *host, const char *qu
     }
     found = kn_cpu_toolchain_decode(question, (const char *)data, size);
     free(data);
-    if (found != NULL && !toolchain_holds(found, walk)) {
+    if (found != NULL && find_toolchain_change(found, walk) != NULL) {
         kn_cpu_toolchain_destroy(found);
         found = NULL;
     }
@@ -351,55 +347,60 @@ static kiln_status renew_tools(cpu_tools *tools, const char *path, const char *q
     return status;
 }
 
-void kn_cpu_toolchain_recall(cpu_tools *tools)
-{
-    char *path = NULL;
+/* The compiler of this moment, and what is asked about it; asked_deinit in any case. */
+typedef struct asked {
+    char *path;
     kn_strbuf question;
     path_walk walk;
-    kiln_status status = find_compiler(false, &walk, &path, NULL);
-    kn_strbuf_init(&question, 0);
-    if (status == KILN_OK && make_question(path, &question)) {
+} asked;
+
+static kiln_status asked_init(asked *a, kiln_diag *diag)
+{
+    kn_strbuf_init(&a->question, 0);
+    const kiln_status status = find_compiler(false, &a->walk, &a->path, diag);
+    if (status == KILN_OK && !make_question(a->path, &a->question)) {
+        return kn_no_memory(diag, "finding the C compiler");
+    }
+    return status;
+}
+
+static void asked_deinit(asked *a)
+{
+    kn_strbuf_deinit(&a->question);
+    path_walk_deinit(&a->walk);
+    free(a->path);
+}
+
+void kn_cpu_toolchain_recall(cpu_tools *tools)
+{
+    asked a;
+    if (asked_init(&a, NULL) == KILN_OK) {
         kn_mutex_lock(&tools->mutex);
         if (tools->current == NULL) {
-            tools->current = remembered_toolchain(tools->host, kn_strbuf_text(&question), &walk);
+            tools->current =
+                remembered_toolchain(tools->host, kn_strbuf_text(&a.question), &a.walk);
         }
         kn_mutex_unlock(&tools->mutex);
     }
-    kn_strbuf_deinit(&question);
-    path_walk_deinit(&walk);
-    free(path);
+    asked_deinit(&a);
 }
 
 kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_toolchain,
                                  kiln_diag *diag)
 {
-    char *path = NULL;
-    kn_strbuf question;
-    path_walk walk;
-    kiln_status status = find_compiler(false, &walk, &path, diag);
-
+    asked a;
+    kiln_status status = asked_init(&a, diag);
+    const char *question = kn_strbuf_text(&a.question);
     *out_toolchain = NULL;
-    kn_strbuf_init(&question, 0);
-    if (status != KILN_OK) {
-        goto cleanup;
-    }
-    if (!make_question(path, &question)) {
-        status = kn_no_memory(diag, "finding the C compiler");
-        goto cleanup;
-    }
-    kn_mutex_lock(&tools->mutex);
-    if (tools->current == NULL ||
-        strcmp(tools->current->question, kn_strbuf_text(&question)) != 0 ||
-        !toolchain_holds(tools->current, &walk)) {
-        status = renew_tools(tools, path, kn_strbuf_text(&question), &walk, diag);
-    }
     if (status == KILN_OK) {
-        *out_toolchain = tools->current;
+        kn_mutex_lock(&tools->mutex);
+        if (tools->current == NULL || strcmp(tools->current->question, question) != 0 ||
+            find_toolchain_change(tools->current, &a.walk) != NULL) {
+            status = renew_tools(tools, a.path, question, &a.walk, diag);
+        }
+        *out_toolchain = status == KILN_OK ? tools->current : NULL;
+        kn_mutex_unlock(&tools->mutex);
     }
-    kn_mutex_unlock(&tools->mutex);
-cleanup:
-    kn_strbuf_deinit(&question);
-    path_walk_deinit(&walk);
-    free(path);
+    asked_deinit(&a);
     return status;
 }

@@ -89,6 +89,8 @@ bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char
  * which is changed. */
 bool kn_cpu_libraries_question(const char *path, cpu_ask *out_ask);
 bool kn_cpu_libraries_take(cpu_toolchain *toolchain, cpu_ask *ask);
+/* Adds a copy of a text to one of its lists; false if memory or room is short. */
+bool kn_cpu_list_add(char **list, size_t *count, size_t limit, const char *text);
 /* Whether a file has not been changed or replaced between two looks at it. */
 bool kn_cpu_same_file(const kn_file_facts *a, const kn_file_facts *b);
 /* An empty file, by the name that the compiler knows. */

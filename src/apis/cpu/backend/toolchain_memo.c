@@ -66,15 +66,7 @@ static bool take_text(char **field, const char *value)
 
 static bool take_list(char **list, size_t *count, size_t limit, const char *value)
 {
-    if (*count == limit || !kn_path_is_absolute(value)) {
-        return false;
-    }
-    list[*count] = kn_text_copy(value);
-    if (list[*count] == NULL) {
-        return false;
-    }
-    (*count)++;
-    return true;
+    return kn_path_is_absolute(value) && kn_cpu_list_add(list, count, limit, value);
 }
 
 static bool take_tool(cpu_toolchain *toolchain, char *const *fields)
