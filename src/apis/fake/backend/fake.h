@@ -64,7 +64,7 @@ typedef struct kn_fake_program {
     _Atomic uint64_t captured;
 } kn_fake_program;
 
-/* What a stage's fact or a binary must begin with for this driver to take it. */
+/* identity.c: what a stage's fact or a binary must begin with for this driver to take it. */
 void kn_fake_binary_stamp(const kn_fake_instance *instance, uint32_t device, char *stamp,
                           size_t size);
 
@@ -72,74 +72,17 @@ void kn_fake_binary_stamp(const kn_fake_instance *instance, uint32_t device, cha
 kiln_status kn_fake_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                          kiln_diag *diag);
 void kn_fake_close(void *instance);
-kiln_status kn_fake_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
-                                kiln_diag *diag);
-kiln_status kn_fake_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
-void kn_fake_device_close(void *device);
 
-/* identity.c */
-kiln_status kn_fake_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
-                                     kiln_diag *diag);
-kiln_status kn_fake_target_parse(void *instance, const char *name, kiln_target *out_target,
-                                 kiln_diag *diag);
-void kn_fake_target_destroy(void *instance, kiln_target *target);
-kiln_status kn_fake_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
-                             const kiln_identity *identity, kiln_diag *diag);
-
-/* compile.c */
-const kiln_stage *kn_fake_stages(void *instance, const kiln_target *target, kiln_language language,
-                                 size_t *out_count);
-const char *kn_fake_system_include_dir(void *instance, const kiln_target *target, size_t index);
-bool kn_fake_ships_header(void *instance, const kiln_target *target, const char *name);
-const char *kn_fake_uncacheable_option(void *instance, const kiln_source *source);
-uint32_t kn_fake_option_effects(void *instance, const kiln_source *source);
-kiln_status kn_fake_compile(void *instance, const kiln_compile_request *request,
-                            kiln_artifact *artifact, void **out_live, kiln_diag *diag);
+/* The operations, each in the file that its subject names. */
+#define KN_OPERATION(name) kn_fake_##name
+#include "hal/operations.h"
 
 /* program.c */
 kiln_status kn_fake_program_create(kn_fake_device *device, const void *binary, size_t size,
                                    kn_fake_program **out_program, kiln_diag *diag);
-kiln_status kn_fake_program_load(void *device, const kiln_load_request *request, void **out_program,
-                                 kiln_diag *diag);
-void kn_fake_program_unload(void *device, void *program);
-bool kn_fake_program_grew(void *device, void *program);
-kiln_status kn_fake_program_capture(void *device, void *program, kiln_artifact *artifact,
-                                    kiln_diag *diag);
-const char *kn_fake_program_entry(void *device, void *program, size_t index);
-kiln_status kn_fake_program_params(void *device, void *program, const char *entry,
-                                   const kiln_param **out_params, size_t *out_count,
-                                   kiln_diag *diag);
-
-/* memory.c */
-kiln_status kn_fake_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
-void kn_fake_buffer_destroy(void *device, void *buffer);
-kiln_status kn_fake_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
-                                kiln_diag *diag);
-uint64_t kn_fake_buffer_address(void *device, void *buffer);
-kiln_status kn_fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                                size_t size, void **out_event, kiln_diag *diag);
-kiln_status kn_fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                               void **out_event, kiln_diag *diag);
-kiln_status kn_fake_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
-                               size_t pattern_size, size_t size, kiln_diag *diag);
-kiln_status kn_fake_queue_copy(void *queue, void *from, size_t from_offset, void *to,
-                               size_t to_offset, size_t size, kiln_diag *diag);
 
 /* launch.c */
-kiln_status kn_fake_queue_create(void *device, void **out_queue, kiln_diag *diag);
-void kn_fake_queue_destroy(void *device, void *queue);
-kiln_status kn_fake_queue_wrap(void *device, uint64_t native, void **out_queue, kiln_diag *diag);
-uint64_t kn_fake_queue_native(void *device, void *queue);
-kiln_status kn_fake_queue_mark(void *queue, void **out_event, kiln_diag *diag);
-kiln_status kn_fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                                 kiln_diag *diag);
-kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag);
-kiln_status kn_fake_queue_wait(void *queue, void *event, kiln_diag *diag);
 kiln_status kn_fake_event_create(kn_fake_device *device, void **out_event, uint64_t ns,
                                  kiln_diag *diag);
-bool kn_fake_event_done(void *device, void *event);
-kiln_status kn_fake_event_wait(void *device, void *event, kiln_diag *diag);
-kiln_status kn_fake_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
-void kn_fake_event_destroy(void *device, void *event);
 
 #endif

@@ -2,47 +2,16 @@
 #include "apis/opencl/backend/opencl.h"
 
 static const kiln_compiler_ops compiler_ops = {
-    .abi = KILN_BACKEND_ABI,
-    .size = sizeof(kiln_compiler_ops),
-    .stages = kn_opencl_stages,
-    .target_of_device = kn_opencl_target_of_device,
-    .target_parse = NULL, /* KILN_CAP_COMPILE_OFFLINE: a driver compiles for its own devices only */
-    .target_destroy = kn_opencl_target_destroy,
-    .identify = kn_opencl_identify,
-    .system_include_dir = kn_opencl_system_include_dir,
-    .ships_header = kn_opencl_ships_header,
-    .uncacheable_option = kn_opencl_uncacheable_option,
-    .compile = kn_opencl_compile,
+    KN_COMPILER_OPS(kn_opencl_),
+    KN_SEARCH_OPS(kn_opencl_),
     .include_rules = &kn_opencl_include_rules,
 };
 
 static const kiln_device_ops device_ops = {
-    .abi = KILN_BACKEND_ABI,
-    .size = sizeof(kiln_device_ops),
-    .device_info = kn_opencl_device_info,
-    .device_open = kn_opencl_device_open,
-    .device_close = kn_opencl_device_close,
-    .buffer_create = kn_opencl_buffer_create,
-    .buffer_destroy = kn_opencl_buffer_destroy,
-    .program_load = kn_opencl_program_load,
-    .program_unload = kn_opencl_program_unload,
+    KN_DEVICE_OPS(kn_opencl_),
     .program_grew = kn_opencl_program_grew,
     .program_capture = kn_opencl_program_capture,
-    .program_entry = kn_opencl_program_entry,
-    .program_params = kn_opencl_program_params,
-    .queue_create = kn_opencl_queue_create,
-    .queue_destroy = kn_opencl_queue_destroy,
-    .queue_write = kn_opencl_queue_write,
-    .queue_read = kn_opencl_queue_read,
-    .queue_fill = kn_opencl_queue_fill,
-    .queue_copy = kn_opencl_queue_copy,
-    .queue_launch = kn_opencl_queue_launch,
-    .queue_finish = kn_opencl_queue_finish,
     .queue_wait = kn_opencl_queue_wait,
-    .event_done = kn_opencl_event_done,
-    .event_wait = kn_opencl_event_wait,
-    .event_elapsed = kn_opencl_event_elapsed,
-    .event_destroy = kn_opencl_event_destroy,
 };
 
 static const char *const basis_variables[] = {

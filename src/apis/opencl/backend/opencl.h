@@ -183,61 +183,16 @@ bool kn_nvidia_load(const kn_opencl_site *site, const void *code, size_t size, c
 void kn_nvidia_join(const void *ptx, size_t size, const kn_strbuf *code, kn_strbuf *out);
 const void *kn_nvidia_split(const void *data, size_t *size, size_t *out_code_size);
 
-/* --- device ops: memory.c, launch.c, program.c, capture.c; see kiln/sys/backend.h ------------- */
+/* --- the backend's operations: see kiln/sys/backend.h ------------------------------------------
+ */
+
+#define KN_OPERATION(name) kn_opencl_##name
+#include "hal/operations.h"
 
 kiln_status kn_opencl_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                            kiln_diag *diag);
 void kn_opencl_close(void *instance);
-kiln_status kn_opencl_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
-                                  kiln_diag *diag);
-kiln_status kn_opencl_device_open(void *instance, uint32_t index, void **out_device,
-                                  kiln_diag *diag);
-void kn_opencl_device_close(void *device);
 
-const kiln_stage *kn_opencl_stages(void *instance, const kiln_target *target,
-                                   kiln_language language, size_t *out_count);
-kiln_status kn_opencl_target_of_device(void *instance, uint32_t device_index,
-                                       kiln_target *out_target, kiln_diag *diag);
-void kn_opencl_target_destroy(void *instance, kiln_target *target);
-kiln_status kn_opencl_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
-                               const kiln_identity *identity, kiln_diag *diag);
-const char *kn_opencl_system_include_dir(void *instance, const kiln_target *target, size_t index);
-bool kn_opencl_ships_header(void *instance, const kiln_target *target, const char *name);
-const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *source);
-uint32_t kn_opencl_option_effects(void *instance, const kiln_source *source);
 extern const kiln_include_rules kn_opencl_include_rules;
-kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *request,
-                              kiln_artifact *artifact, void **out_live, kiln_diag *diag);
-
-kiln_status kn_opencl_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
-void kn_opencl_buffer_destroy(void *device, void *buffer);
-kiln_status kn_opencl_program_load(void *device, const kiln_load_request *request,
-                                   void **out_program, kiln_diag *diag);
-void kn_opencl_program_unload(void *device, void *program);
-bool kn_opencl_program_grew(void *device, void *program);
-kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact *artifact,
-                                      kiln_diag *diag);
-const char *kn_opencl_program_entry(void *device, void *program, size_t index);
-kiln_status kn_opencl_program_params(void *device, void *program, const char *entry,
-                                     const kiln_param **out_params, size_t *out_count,
-                                     kiln_diag *diag);
-kiln_status kn_opencl_queue_create(void *device, void **out_queue, kiln_diag *diag);
-void kn_opencl_queue_destroy(void *device, void *queue);
-kiln_status kn_opencl_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                                  size_t size, void **out_event, kiln_diag *diag);
-kiln_status kn_opencl_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                                 void **out_event, kiln_diag *diag);
-kiln_status kn_opencl_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
-                                 size_t pattern_size, size_t size, kiln_diag *diag);
-kiln_status kn_opencl_queue_copy(void *queue, void *from, size_t from_offset, void *to,
-                                 size_t to_offset, size_t size, kiln_diag *diag);
-kiln_status kn_opencl_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                                   kiln_diag *diag);
-kiln_status kn_opencl_queue_finish(void *queue, kiln_diag *diag);
-kiln_status kn_opencl_queue_wait(void *queue, void *event, kiln_diag *diag);
-bool kn_opencl_event_done(void *device, void *event);
-kiln_status kn_opencl_event_wait(void *device, void *event, kiln_diag *diag);
-kiln_status kn_opencl_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
-void kn_opencl_event_destroy(void *device, void *event);
 
 #endif
