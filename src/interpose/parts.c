@@ -15,9 +15,7 @@ void kn_parts_append(kn_strbuf *out, uint32_t part, uint32_t code, kn_span bytes
     kn_strbuf_append(out, bytes.data, bytes.length);
 }
 
-/* Takes the first part off; false at the end, and where the rest is not a part. */
-static bool take_first_part(kn_span *rest, uint32_t *out_part, uint32_t *out_code,
-                            kn_span *out_bytes)
+bool kn_parts_next(kn_span *rest, uint32_t *out_part, uint32_t *out_code, kn_span *out_bytes)
 {
     if (rest->length < PART_HEADER ||
         kn_get_u64(rest->data + 8) > (uint64_t)(rest->length - PART_HEADER)) {
@@ -36,7 +34,7 @@ bool kn_parts_are_whole(kn_span payload)
     uint32_t part = 0;
     uint32_t code = 0;
     kn_span bytes;
-    while (take_first_part(&payload, &part, &code, &bytes)) {
+    while (kn_parts_next(&payload, &part, &code, &bytes)) {
     }
     return payload.length == 0;
 }
@@ -45,7 +43,7 @@ bool kn_parts_get(kn_span payload, uint32_t part, uint32_t *out_code, kn_span *o
 {
     uint32_t found = 0;
     uint32_t code = 0;
-    while (take_first_part(&payload, &found, &code, out_bytes)) {
+    while (kn_parts_next(&payload, &found, &code, out_bytes)) {
         if (found == part) {
             if (out_code != NULL) {
                 *out_code = code;

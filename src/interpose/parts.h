@@ -12,6 +12,10 @@
 /* Appends one part. The caller asks kn_strbuf_ok. */
 void kn_parts_append(kn_strbuf *out, uint32_t part, uint32_t code, kn_span bytes);
 
+/* Takes the first part off; false at the end, and where the rest is not a part. The bytes are the
+ * payload's. */
+bool kn_parts_next(kn_span *rest, uint32_t *out_part, uint32_t *out_code, kn_span *out_bytes);
+
 /* True if the payload is parts from its first byte to its last. */
 bool kn_parts_are_whole(kn_span payload);
 

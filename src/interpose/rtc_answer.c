@@ -4,19 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
+#include "interpose/parts.h"
 
-enum { PART_HEADER = 16, MAX_LOWERED = 65536 };
-
-void kn_rtc_answer_append(kn_strbuf *out, unsigned part, int code, kn_span bytes)
-{
-    unsigned char header[PART_HEADER];
-    kn_put_u32(header, part);
-    kn_put_u32(header + 4, (uint32_t)code);
-    kn_put_u64(header + 8, bytes.length);
-    kn_strbuf_append(out, header, sizeof(header));
-    kn_strbuf_append(out, bytes.data, bytes.length);
-}
+enum { MAX_LOWERED = 65536 };
 
 static kiln_status take_part(kn_rtc_answer *result, unsigned part, int code, kn_span bytes)
 {
@@ -43,21 +33,15 @@ static kiln_status take_part(kn_rtc_answer *result, unsigned part, int code, kn_
 kiln_status kn_rtc_answer_parse(kn_span payload, kn_rtc_answer *out_result)
 {
     kiln_status status = KILN_OK;
-    const unsigned char *at = (const unsigned char *)payload.data;
-    size_t left = payload.length;
+    uint32_t part = 0;
+    uint32_t code = 0;
+    kn_span bytes;
     memset(out_result, 0, sizeof(*out_result));
-    while (left > 0 && status == KILN_OK) {
-        if (left < PART_HEADER || kn_get_u64(at + 8) > left - PART_HEADER) {
-            return KILN_E_CORRUPT;
-        }
-        const size_t length = (size_t)kn_get_u64(at + 8);
-        status = take_part(out_result, kn_get_u32(at), (int)kn_get_u32(at + 4),
-                           kn_span_of(at + PART_HEADER, length));
-        at += PART_HEADER + length;
-        left -= PART_HEADER + length;
+    while (status == KILN_OK && kn_parts_next(&payload, &part, &code, &bytes)) {
+        status = take_part(out_result, part, (int)code, bytes);
     }
     const bool whole =
-        out_result->parts[KN_RTC_LOG].known &&
+        payload.length == 0 && out_result->parts[KN_RTC_LOG].known &&
         (out_result->parts[KN_RTC_PTX].known || out_result->parts[KN_RTC_CODE].known) &&
         out_result->parts[KN_RTC_NAME].known;
     return status == KILN_OK && !whole ? KILN_E_CORRUPT : status;

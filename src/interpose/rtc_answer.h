@@ -1,6 +1,6 @@
 /* What NVRTC or hipRTC made of one program, in one piece: every output with the code that its size
- * gave, log, lowered names. This is the payload of an entry of stage "nvrtc.program" or
- * "hiprtc.program" (docs/reference/formats.md). */
+ * gave, log, lowered names, in parts (parts.h). This is the payload of an entry of stage
+ * "nvrtc.program" or "hiprtc.program" (docs/reference/formats.md). */
 #ifndef KILN_INTERPOSE_RTC_ANSWER_H
 #define KILN_INTERPOSE_RTC_ANSWER_H
 
@@ -40,11 +40,8 @@ typedef struct kn_rtc_answer {
     size_t lowered_count;
 } kn_rtc_answer;
 
-/* Appends one part. The caller asks kn_strbuf_ok. */
-void kn_rtc_answer_append(kn_strbuf *out, unsigned part, int code, kn_span bytes);
-
-/* Reads a payload, whose bytes the result borrows. KILN_E_CORRUPT (no diag), KILN_E_NOMEM. The
- * result is initialised in every case. */
+/* Reads a payload that kn_parts_append made, whose bytes the result borrows. KILN_E_CORRUPT (no
+ * diag), KILN_E_NOMEM. The result is initialised in every case. */
 kiln_status kn_rtc_answer_parse(kn_span payload, kn_rtc_answer *out_result);
 void kn_rtc_answer_deinit(kn_rtc_answer *result);
 

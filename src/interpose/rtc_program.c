@@ -1,4 +1,4 @@
-/* See rtc_program.h. */
+/* See rtc_program.h and rtc_library.h. */
 #include "interpose/rtc_program.h"
 
 #include <stdlib.h>
@@ -7,8 +7,22 @@
 #include "base/label.h"
 #include "base/text.h"
 #include "interpose/handles.h"
+#include "interpose/parts.h"
 
 static kn_handles programs;
+
+kiln_status kn_rtc_library_identify(kn_rtc_library *library, kn_rtc_identity *out, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    kn_mutex_lock(&library->lock);
+    if (!library->known) {
+        status = library->kind->find_identity(library, &library->identity, diag);
+        library->known = status == KILN_OK;
+    }
+    *out = library->identity;
+    kn_mutex_unlock(&library->lock);
+    return status;
+}
 
 static void free_texts(char **texts, size_t count)
 {
@@ -284,7 +298,7 @@ static bool gather_output(const kn_rtc_program *program, unsigned part, const kn
         free(bytes);
         return false;
     }
-    kn_rtc_answer_append(out, part, code, kn_span_of(bytes, code == 0 ? size : 0));
+    kn_parts_append(out, part, (uint32_t)code, kn_span_of(bytes, code == 0 ? size : 0));
     free(bytes);
     return true;
 }
@@ -297,7 +311,7 @@ static bool gather_lowered(const kn_rtc_program *program, const kn_rtc_calls *re
             lowered == NULL) {
             return false;
         }
-        kn_rtc_answer_append(out, KN_RTC_LOWERED, 0, kn_span_of(lowered, strlen(lowered) + 1));
+        kn_parts_append(out, KN_RTC_LOWERED, 0, kn_span_of(lowered, strlen(lowered) + 1));
     }
     return true;
 }
@@ -318,10 +332,10 @@ kiln_status kn_rtc_program_gather(kn_rtc_program *program, kiln_blob **out_blob,
     }
     whole = whole && gather_lowered(program, real, &payload);
     if (real->pch_status != NULL) {
-        kn_rtc_answer_append(&payload, KN_RTC_PCH, real->pch_status(program->real),
-                             kn_span_of(NULL, 0));
+        kn_parts_append(&payload, KN_RTC_PCH, (uint32_t)real->pch_status(program->real),
+                        kn_span_of(NULL, 0));
     }
-    kn_rtc_answer_append(&payload, KN_RTC_NAME, 0, kn_span_of_text(name));
+    kn_parts_append(&payload, KN_RTC_NAME, 0, kn_span_of_text(name));
     whole = whole && kn_strbuf_ok(&payload);
     kiln_status status = whole
                              ? kiln_blob_create(payload.data, payload.length, facts.data,

@@ -34,10 +34,10 @@ static kiln_blob *make_answer(void)
 {
     kn_strbuf payload;
     kn_strbuf_init(&payload, 0);
-    kn_rtc_answer_append(&payload, KN_RTC_LOG, 0, kn_span_of(log_text, sizeof(log_text)));
-    kn_rtc_answer_append(&payload, KN_RTC_PTX, 0, code_span());
-    kn_rtc_answer_append(&payload, KN_RTC_NAME, 0, kn_span_of_text("a.cu"));
-    kn_rtc_answer_append(&payload, KN_RTC_LOWERED, 0, kn_span_of("_Z1fIiEvPi", 11));
+    kn_parts_append(&payload, KN_RTC_LOG, 0, kn_span_of(log_text, sizeof(log_text)));
+    kn_parts_append(&payload, KN_RTC_PTX, 0, code_span());
+    kn_parts_append(&payload, KN_RTC_NAME, 0, kn_span_of_text("a.cu"));
+    kn_parts_append(&payload, KN_RTC_LOWERED, 0, kn_span_of("_Z1fIiEvPi", 11));
     return blob_of(&payload);
 }
 

@@ -1,6 +1,7 @@
 /* What NVRTC and hipRTC made: which payloads are whole, and the source's name in a log. */
 #include <string.h>
 
+#include "interpose/parts.h"
 #include "interpose/rtc_answer.h"
 #include "support/cmocka.h"
 
@@ -37,7 +38,7 @@ static void check_whole(const kn_rtc_part *parts, size_t count, kiln_status want
     kn_rtc_answer answer;
     kn_strbuf_init(&payload, 0);
     for (size_t i = 0; i < count; i++) {
-        kn_rtc_answer_append(&payload, parts[i], 0, kn_span_of_text("x"));
+        kn_parts_append(&payload, parts[i], 0, kn_span_of_text("x"));
     }
     assert_true(kn_strbuf_ok(&payload));
     assert_int_equal(kn_rtc_answer_parse(kn_span_of(payload.data, payload.length), &answer),

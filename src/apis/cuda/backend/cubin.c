@@ -108,3 +108,55 @@ size_t kn_cubin_param_count(const void *image, size_t size, const char *kernel)
                         sum.ordinals == sum.count * (sum.count - (sum.count > 0)) / 2;
     return agrees ? sum.count : SIZE_MAX;
 }
+
+/* --- whether all of it is there --------------------------------------------------------------- */
+
+#define FATBIN_MAGIC UINT32_C(0xba55ed50)
+/* SHT_NOBITS; and from SHT_LOPROC on, some of NVIDIA's have no bytes either. */
+#define SECTION_WITHOUT_BYTES 8u
+#define SECTION_OF_PROCESSOR UINT32_C(0x70000000)
+
+enum { PROGRAM_HEADER = 56, FATBIN_HEADER = 16 };
+
+static bool lies_within(uint64_t offset, uint64_t length, size_t size)
+{
+    return offset <= size && length <= size - offset;
+}
+
+/* ELF-64, little-endian, as in the System V ABI. */
+static bool elf_is_whole(const unsigned char *bytes, size_t size)
+{
+    if (size < HEADER_SIZE || bytes[4] != 2) {
+        return false;
+    }
+    const uint64_t programs = kn_get_u64(bytes + 32);
+    const uint64_t sections = kn_get_u64(bytes + 40);
+    const uint64_t program_count = kn_get_u16(bytes + 56);
+    const uint64_t section_count = kn_get_u16(bytes + 60);
+    if (!lies_within(programs, program_count * PROGRAM_HEADER, size) ||
+        !lies_within(sections, section_count * SECTION_SIZE, size)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < section_count; i++) {
+        const unsigned char *section = bytes + sections + i * SECTION_SIZE;
+        const uint32_t type = kn_get_u32(section + 4);
+        if (type != SECTION_WITHOUT_BYTES && type < SECTION_OF_PROCESSOR &&
+            !lies_within(kn_get_u64(section + 24), kn_get_u64(section + 32), size)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool kn_cuda_image_is_whole(const void *data, size_t size)
+{
+    const unsigned char *bytes = (const unsigned char *)data;
+    if (size >= 4 && memcmp(bytes, "\177ELF", 4) == 0) {
+        return elf_is_whole(bytes, size);
+    }
+    if (size >= 4 && kn_get_u32(bytes) == FATBIN_MAGIC) {
+        return size >= FATBIN_HEADER &&
+               lies_within(kn_get_u16(bytes + 6), kn_get_u64(bytes + 8), size);
+    }
+    return true;
+}

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "apis/cuda/backend/cubin.h"
 #include "apis/cuda/backend/instance.h"
 #include "base/diag.h"
 

@@ -143,10 +143,7 @@ void kn_cuda_leave(const kn_gpu_device *device, int before);
 kiln_status kn_cuda_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
 void kn_cuda_device_close(void *device);
 
-/* image.c: false for a CUBIN or fat binary that was cut off. */
-bool kn_cuda_image_is_whole(const void *data, size_t size);
-
-/* program.c, launch.c: what kn_gpu_vendor asks for. */
+/* program.c: what kn_gpu_vendor asks for. */
 kiln_status kn_cuda_load(kn_gpu_program *program, bool eager, kiln_diag *diag);
 void kn_cuda_unload(kn_gpu_program *program);
 kiln_status kn_cuda_find(kn_gpu_program *program, const char *name, kn_gpu_function *function,

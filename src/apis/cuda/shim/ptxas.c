@@ -26,7 +26,7 @@
 #include "sys/file.h"
 
 enum { INPUT_LIMIT = 256 << 20 };
-enum { PART_CODE = 0, PART_OUT = 1, PART_ERRORS = 2, PART_NAME = 3, PART_TIMES = 4 };
+enum { PART_CODE, PART_OUT, PART_ERRORS, PART_NAME, PART_TIMES, PARTS };
 
 typedef struct ptxas_call {
     int argc;
@@ -43,7 +43,7 @@ typedef struct ptxas_call {
     char *errors;
     size_t errors_length;
     char name[32], output[64]; /* of the input and the output in memory */
-    char reason[160];
+    const char *reason;        /* of a bypass, or of what is not stored; NULL: none */
 } ptxas_call;
 
 static const char *name_of_call(const ptxas_call *call)
@@ -98,44 +98,38 @@ static char **make_argv(ptxas_call *call)
     return argv;
 }
 
-typedef struct memory_files {
-    int input, output, out, errors;
-} memory_files;
+/* In memory, for the tool. */
+enum { FILE_INPUT, FILE_OUTPUT, FILE_OUT, FILE_ERRORS, FILES };
 
-static void close_file(int file)
+static bool open_files(const ptxas_call *call, int files[FILES])
 {
-    if (file >= 0) {
-        (void)close(file);
+    bool opened = true;
+    for (int i = 0; i < FILES; i++) {
+        files[i] = kn_tool_memory_file(i == FILE_INPUT ? kn_span_of(call->input, call->input_length)
+                                                       : kn_span_of(NULL, 0));
+        opened = opened && files[i] >= 0;
+    }
+    return opened;
+}
+
+static void close_files(const int files[FILES])
+{
+    for (int i = 0; i < FILES; i++) {
+        if (files[i] >= 0) {
+            (void)close(files[i]);
+        }
     }
 }
 
-static void close_files(const memory_files *files)
+static bool run_real(ptxas_call *call, const int files[FILES])
 {
-    close_file(files->input);
-    close_file(files->output);
-    close_file(files->out);
-    close_file(files->errors);
-}
-
-static bool open_files(const ptxas_call *call, memory_files *out)
-{
-    const kn_span nothing = kn_span_of(NULL, 0);
-    out->input = kn_tool_memory_file(kn_span_of(call->input, call->input_length));
-    out->output = kn_tool_memory_file(nothing);
-    out->out = kn_tool_memory_file(nothing);
-    out->errors = kn_tool_memory_file(nothing);
-    return out->input >= 0 && out->output >= 0 && out->out >= 0 && out->errors >= 0;
-}
-
-static bool run_real(ptxas_call *call, const memory_files *files)
-{
-    kn_tool_memory_name(files->input, call->name);
-    kn_tool_memory_name(files->output, call->output);
+    kn_tool_memory_name(files[FILE_INPUT], call->name);
+    kn_tool_memory_name(files[FILE_OUTPUT], call->output);
     char **argv = make_argv(call);
     bool ran = argv != NULL;
     if (ran) {
-        ran = kn_tool_run(call->tool, argv, files->out, files->errors, &call->code);
-        call->errors = kn_tool_memory_read(files->errors, &call->errors_length);
+        ran = kn_tool_run(call->tool, argv, files[FILE_OUT], files[FILE_ERRORS], &call->code);
+        call->errors = kn_tool_memory_read(files[FILE_ERRORS], &call->errors_length);
     }
     free((void *)argv);
     call->ran = ran && call->errors != NULL;
@@ -173,20 +167,20 @@ static kiln_blob *make_blob(ptxas_call *call, kn_span code, kn_span out, kiln_di
     kn_strbuf_init(&payload, (size_t)1 << 30);
     kn_strbuf_init(&times, 0);
     if (call->line.asks_version ? out.length == 0 : code.length == 0 || out.length > 0) {
-        kn_text_put(call->reason, sizeof(call->reason), "ptxas: an output of another form");
+        call->reason = "ptxas: an output of another form";
     } else if (holds_name(code, "/proc/self/fd/")) {
-        kn_text_put(call->reason, sizeof(call->reason), "ptxas: the code names its input");
+        call->reason = "ptxas: the code names its input";
     } else if (!kn_ptx_files_hold(&call->files)) {
-        kn_text_put(call->reason, sizeof(call->reason), "ptxas: a source file changed meanwhile");
+        call->reason = "ptxas: a source file changed meanwhile";
     } else if (!kn_ptx_files_locate_times(&call->files, code, &times)) {
-        kn_text_put(call->reason, sizeof(call->reason),
-                    "ptxas: the time of a source file in a place that kiln does not know");
+        call->reason = "ptxas: the time of a source file in a place that kiln does not know";
     } else {
-        kn_parts_append(&payload, PART_CODE, 0, code);
-        kn_parts_append(&payload, PART_OUT, 0, out);
-        kn_parts_append(&payload, PART_ERRORS, 0, kn_span_of(call->errors, call->errors_length));
-        kn_parts_append(&payload, PART_NAME, 0, kn_span_of_text(call->name));
-        kn_parts_append(&payload, PART_TIMES, 0, kn_span_of(times.data, times.length));
+        const kn_span parts[PARTS] = {code, out, kn_span_of(call->errors, call->errors_length),
+                                      kn_span_of_text(call->name),
+                                      kn_span_of(times.data, times.length)};
+        for (uint32_t i = 0; i < PARTS; i++) {
+            kn_parts_append(&payload, i, 0, parts[i]);
+        }
         if (kn_strbuf_ok(&payload)) {
             blob = create_labelled(call, kn_span_of(payload.data, payload.length), diag);
         }
@@ -199,25 +193,25 @@ static kiln_blob *make_blob(ptxas_call *call, kn_span code, kn_span out, kiln_di
 static void compile_ptx(void *user, kn_output *output, kiln_diag *diag)
 {
     ptxas_call *call = (ptxas_call *)user;
-    memory_files files;
+    int files[FILES];
     char *code = NULL;
     char *out = NULL;
     size_t code_length = 0;
     size_t out_length = 0;
-    if (open_files(call, &files) && run_real(call, &files) && call->code == 0) {
-        code = kn_tool_memory_read(files.output, &code_length);
-        out = kn_tool_memory_read(files.out, &out_length);
+    if (open_files(call, files) && run_real(call, files) && call->code == 0) {
+        code = kn_tool_memory_read(files[FILE_OUTPUT], &code_length);
+        out = kn_tool_memory_read(files[FILE_OUT], &out_length);
         if (code != NULL && out != NULL) {
             output->blob =
                 make_blob(call, kn_span_of(code, code_length), kn_span_of(out, out_length), diag);
         }
     }
-    close_files(&files);
+    close_files(files);
     free(code);
     free(out);
     if (output->blob != NULL) {
         output->outcome = KN_OUTCOME_STORED;
-    } else if (call->reason[0] != '\0') {
+    } else if (call->reason != NULL) {
         output->outcome = KN_OUTCOME_PRIVATE;
         output->reason = call->reason;
     } else {
@@ -278,25 +272,24 @@ static kn_loaded give_answer(void *user, kiln_blob *blob, kiln_diag *diag)
 {
     const ptxas_call *call = (const ptxas_call *)user;
     const kn_span payload = kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob));
-    kn_span code;
-    kn_span out;
-    kn_span errors;
-    kn_span name;
-    kn_span times;
-    if (!kn_parts_are_whole(payload) || !kn_parts_get(payload, PART_CODE, NULL, &code) ||
-        !kn_parts_get(payload, PART_OUT, NULL, &out) ||
-        !kn_parts_get(payload, PART_ERRORS, NULL, &errors) ||
-        !kn_parts_get(payload, PART_NAME, NULL, &name) ||
-        !kn_parts_get(payload, PART_TIMES, NULL, &times)) {
+    kn_span parts[PARTS];
+    bool whole = kn_parts_are_whole(payload);
+    for (uint32_t i = 0; whole && i < PARTS; i++) {
+        whole = kn_parts_get(payload, i, NULL, &parts[i]);
+    }
+    if (!whole) {
         return KN_LOAD_UNSOUND;
     }
+    const kn_span code = parts[PART_CODE];
+    const kn_span errors = parts[PART_ERRORS];
+    const kn_span name = parts[PART_NAME];
     bool given = false;
     if (call->line.asks_version) {
-        given = write_all(STDOUT_FILENO, out) && write_errors(call, errors, name);
+        given = write_all(STDOUT_FILENO, parts[PART_OUT]) && write_errors(call, errors, name);
     } else {
         char *own = (char *)kn_bytes_copy(code.data, code.length);
         given = own != NULL && code.length > 0 &&
-                kn_ptx_files_set_times(&call->files, times, own, code.length) &&
+                kn_ptx_files_set_times(&call->files, parts[PART_TIMES], own, code.length) &&
                 write_output(call->line.output, kn_span_of(own, code.length)) &&
                 write_errors(call, errors, name);
         free(own);
@@ -316,15 +309,13 @@ static bool read_input(ptxas_call *call)
     const char *path = call->argv[call->line.input_at];
     if (kn_file_read(path, INPUT_LIMIT, false, &data, &call->input_length, &facts, NULL) !=
         KILN_OK) {
-        kn_text_put(call->reason, sizeof(call->reason),
-                    "ptxas: the input is not a file that can be read");
+        call->reason = "ptxas: the input is not a file that can be read";
         return false;
     }
     call->input = (char *)data;
     if (!call->line.no_lines &&
         !kn_ptx_files_find(kn_span_of(call->input, call->input_length), &call->files)) {
-        kn_text_put(call->reason, sizeof(call->reason),
-                    "ptxas: a .file directive that kiln does not follow");
+        call->reason = "ptxas: a .file directive that kiln does not follow";
         return false;
     }
     return true;
@@ -348,8 +339,7 @@ static bool make_recipe(ptxas_call *call, kiln_cache *cache)
 {
     char identity[256];
     if (!kn_tool_identify(cache, call->tool, identity, sizeof(identity))) {
-        kn_text_put(call->reason, sizeof(call->reason),
-                    "ptxas: the real one is not an ELF program");
+        call->reason = "ptxas: the real one is not an ELF program";
         return false;
     }
     if (kiln_recipe_create(KN_STAGE_AT(ptxas_cubin), &call->recipe, NULL) != KILN_OK) {
@@ -412,7 +402,7 @@ static int run_call(ptxas_call *call)
     }
     kiln_cache *cache = kn_session_cache();
     if (cache == NULL || !make_recipe(call, cache)) {
-        return call->reason[0] != '\0' ? bypass_cache(call, call->reason) : become_real(call);
+        return call->reason != NULL ? bypass_cache(call, call->reason) : become_real(call);
     }
     const int code = answer_call(call, cache);
     kiln_cache_destroy(cache);
