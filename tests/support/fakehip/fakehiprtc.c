@@ -1,10 +1,12 @@
 /* A small hipRTC: what hostcc.c makes of a text, in a code object whose flags, metadata and
  * arguments are those of the target and the kernels; fakehip.c runs it. $FAKEHIPRTC_LOG=path gets a
  * line for every compile. With $FAKEHIPRTC_TURNS, two threads that compile at once end the process,
- * as with ROCm 5 they often do. With $FAKEHIPRTC_NESTS a compile calls hipRTC as the program would,
- * as a library that stands between the two may. */
+ * as with ROCm 5 they often do. With $FAKEHIPRTC_MEETS a compile fails where no other is made at
+ * the same time. With $FAKEHIPRTC_NESTS a compile calls hipRTC as the program would, as a library
+ * that stands between the two may. */
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,7 +267,7 @@ static void call_as_the_program(program *of)
 EXPORT int hiprtcCompileProgram(program *of, int count, const char **options)
 {
     static const char arch[] = "--offload-arch=";
-    static atomic_int compiling;
+    static atomic_int compiling, met;
     hostcc_note("FAKEHIPRTC_LOG", count, options);
     if (count == 0 || strncmp(options[0], arch, sizeof(arch) - 1) != 0) {
         return INVALID_OPTION;
@@ -274,10 +276,17 @@ EXPORT int hiprtcCompileProgram(program *of, int count, const char **options)
         fprintf(stderr, "two threads compile at once\n");
         abort();
     }
+    if (getenv("FAKEHIPRTC_MEETS") != NULL) {
+        atomic_fetch_add(&met, 1);
+        for (int i = 0; i < 3000 && atomic_load(&met) < 2; i++) {
+            (void)usleep(10000);
+        }
+    }
+    const bool alone = getenv("FAKEHIPRTC_MEETS") != NULL && atomic_load(&met) < 2;
     if (getenv("FAKEHIPRTC_NESTS") != NULL) {
         call_as_the_program(of);
     }
-    const int compiled = hostcc_compile(&of->unit, count, options);
+    const int compiled = alone ? 0 : hostcc_compile(&of->unit, count, options);
     atomic_fetch_sub(&compiling, 1);
     if (compiled <= 0) {
         return compiled < 0 ? OUT_OF_MEMORY : COMPILATION;

@@ -12,8 +12,7 @@
 #include "sys/file.h"
 #include "sys/thread.h"
 
-/* hipRTC compiles one program at a time. The lock of ROCm 5 crashes a thread that waits and has not
- * called HIP before. */
+/* Of several instances. */
 static kn_mutex compiling = KN_MUTEX_INIT;
 
 /* --- what is given ---------------------------------------------------------------------------- */
@@ -185,18 +184,14 @@ static kiln_status check_answer(const kiln_compile_request *request, const kn_gp
     return KILN_OK;
 }
 
-/* With hip->lock held. */
 static kiln_status compile_unit(kn_hip *hip, const kiln_compile_request *request,
                                 const kn_gpu_unit *what, kiln_artifact *artifact, kiln_diag *diag)
 {
     void *program = NULL;
     kn_gpu_answer made;
-    kiln_status status = kn_hip_library_get(hip, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
     const kn_gpu_output output = {hip->hiprtc.hiprtcGetCodeSize, hip->hiprtc.hiprtcGetCode};
-    status = kn_gpu_rtc_compile(&hip->hiprtc.rtc, what, request->source, output, &program, &made);
+    kiln_status status =
+        kn_gpu_rtc_compile(&hip->hiprtc.rtc, what, request->source, output, &program, &made);
     if (made.log != NULL) {
         clean_log(made.log);
         made.log_length = strlen(made.log);
@@ -238,15 +233,24 @@ kiln_status kn_hip_compile(void *instance, const kiln_compile_request *request,
                         .shown = base_name(source),
                         .expressions = source->entries,
                         .expression_count = source->entry_count,
-                        .turn = &compiling};
+                        .turn = hip->in_turn ? &compiling : NULL};
     build_options(request, &what.options);
     if (text == NULL || what.options.failed) {
         status = kn_no_memory(diag, what.shown);
-    } else {
-        kn_mutex_lock(&hip->lock);
-        status = compile_unit(hip, request, &what, artifact, diag);
+        goto cleanup;
+    }
+    kn_mutex_lock(&hip->lock);
+    status = kn_hip_library_get(hip, diag);
+    if (!hip->in_turn) {
         kn_mutex_unlock(&hip->lock);
     }
+    if (status == KILN_OK) {
+        status = compile_unit(hip, request, &what, artifact, diag);
+    }
+    if (hip->in_turn) {
+        kn_mutex_unlock(&hip->lock);
+    }
+cleanup:
     kn_gpu_options_deinit(&what.options);
     free(text);
     return status;

@@ -49,6 +49,11 @@ typedef struct kn_hip_driver {
 #undef X
 
 enum { KN_HIP_PATH = 512, KN_HIP_TARGET = 48 };
+/* Up to this ROCm, hipRTC's compiles take turns. ROCm 5 has a lock around them that is broken. It
+ * cannot tell threads apart that have never called HIP, so it admits them all at once, and LLVM is
+ * not thread-safe there. A thread that waits for one that has called HIP, or has loaded the
+ * library, crashes. Without kiln the loading thread seldom compiles; under kiln it does. */
+enum { KN_HIP_LAST_IN_TURN = 6 };
 enum { KN_HIP_MAX_DEVICES = 64, KN_HIP_MAX_PARAMS = 4096 };
 
 /* What the compiler's libraries are, found out by opening them once and remembered from then on:
@@ -78,7 +83,8 @@ typedef struct kn_hip {
     char builtins[KN_HIP_PATH]; /* its headers' library next to it, or "" */
     char compiler[KN_HIP_PATH]; /* the compiler's next to it, where that must be opened first */
     bool compilers_only;        /* the facts name the libraries that compile, and not all */
-    kn_mutex lock;              /* all below; held over a compile, which is not parallel anyway */
+    bool in_turn;               /* one compile at a time */
+    kn_mutex lock;              /* all below, until hipRTC is open */
     kn_hip_facts facts;         /* modules is NULL as long as they are unknown */
     kn_dylib *builtins_lib, *hiprtc_lib, *comgr_lib;
     kn_hiprtc hiprtc;

@@ -52,6 +52,8 @@ bool kn_hip_look_in(kn_hip *hip, const char *directory)
          !take_pick(directory, &best[KN_HIP_WHOLE_RUNTIME], hip->library))) {
         return false;
     }
+    const uint64_t version = best[KN_HIP_RTC].version; /* 7, 604; 0: it is inside an old runtime */
+    hip->in_turn = (version >= 100 ? version / 100 : version) <= KN_HIP_LAST_IN_TURN;
     (void)take_pick(directory, &best[KN_HIP_BUILTINS], hip->builtins);
     (void)take_pick(directory, &best[KN_HIP_RUNTIME], hip->runtime);
     if (best[KN_HIP_COMGR].count == 1) { /* of several, hipRTC alone knows its own */

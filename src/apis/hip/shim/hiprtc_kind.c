@@ -75,11 +75,6 @@ static bool hiprtc_identity_holds(const kn_rtc_library *library, const kn_rtc_id
 
 /* --- one call at a time ----------------------------------------------------------------------- */
 
-/* ROCm 5 has a lock around these calls that is broken. It cannot tell threads apart that have never
- * called HIP, so it admits them all at once, and LLVM is not thread-safe there. A thread that waits
- * for one that has called HIP, or has loaded the library, crashes. Without kiln the loading thread
- * seldom compiles; under kiln it does. So kiln lets one thread in at a time, up to ROCm 6. */
-#define LAST_WITH_LOCK 6
 static struct {
     pthread_once_t once;
     pthread_mutex_t mutex;
@@ -106,7 +101,7 @@ static void prepare_turns(void)
 
 void kn_hiprtc_turn_take(int major)
 {
-    if (major <= LAST_WITH_LOCK) {
+    if (major <= KN_HIP_LAST_IN_TURN) {
         (void)pthread_once(&turns.once, prepare_turns);
         (void)pthread_mutex_lock(&turns.mutex);
     }
@@ -114,7 +109,7 @@ void kn_hiprtc_turn_take(int major)
 
 void kn_hiprtc_turn_end(int major)
 {
-    if (major <= LAST_WITH_LOCK) {
+    if (major <= KN_HIP_LAST_IN_TURN) {
         (void)pthread_mutex_unlock(&turns.mutex);
     }
 }

@@ -1,6 +1,7 @@
 /* The device half on the fake runtime of HIP: what reaches it, what it refuses, and that a thread's
  * current device is what it was. It says nothing about hardware. */
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <kiln/unstable/native.h>
 
@@ -301,6 +302,47 @@ static void a_named_target_is_the_devices(void **state)
     free(root);
 }
 
+static kiln_runtime *runtime_of_threads;
+
+static void *compile_apart(void *define)
+{
+    kiln_source source = make_source();
+    kiln_blob *blob = NULL;
+    source.defines = (const kiln_define *)define;
+    source.define_count = 1;
+    const kiln_status status =
+        kiln_compile(runtime_of_threads, "hip:gfx90a", &source, &blob, NULL, NULL);
+    kiln_blob_release(blob);
+    return status == KILN_OK ? define : NULL;
+}
+
+/* Up to ROCm 6 hipRTC may crash where two threads compile; later ones are not held up. */
+static void threads_compile_at_once_where_they_may(void **state)
+{
+    static kiln_define defines[] = {{"THREAD", "1"}, {"THREAD", "2"}};
+    world w;
+    pthread_t threads[2];
+    char *root = kt_path((const char *)*state, "threads");
+    open_neighbour();
+    const bool late = dlsym(neighbour.library, "hipModuleLaunchCooperativeKernel") != NULL;
+    const char *variable = late ? "FAKEHIPRTC_MEETS" : "FAKEHIPRTC_TURNS";
+    assert_int_equal(setenv(variable, "1", 1), 0);
+    world_open(&w, root);
+    runtime_of_threads = w.runtime;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, compile_apart, &defines[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        void *made = NULL;
+        assert_int_equal(pthread_join(threads[i], &made), 0);
+        assert_ptr_equal(made, &defines[i]);
+    }
+    (void)unsetenv(variable);
+    world_close(&w);
+    (void)dlclose(neighbour.library);
+    free(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +355,7 @@ int main(void)
         cmocka_unit_test(cooperative_launches_are_HIPs_or_refused),
         cmocka_unit_test(a_refused_code_object_is_made_again),
         cmocka_unit_test(a_named_target_is_the_devices),
+        cmocka_unit_test(threads_compile_at_once_where_they_may),
     };
     return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
 }
