@@ -89,12 +89,13 @@ struct kn_gpu_vendor {
     int (*fill_words)(const kn_gpu_device *device, uint64_t to, const uint32_t *words,
                       size_t word_count, size_t count, void *stream);
     kiln_status (*load)(kn_gpu_program *program, bool eager, kiln_diag *diag);
-    void (*unload)(kn_gpu_program *program);
+    void (*unload)(kn_gpu_program *program); /* NULL: it is a module */
     /* Fills function, and params and param_count if they are known. *out_result is the driver's;
      * the status is about memory. */
     kiln_status (*find)(kn_gpu_program *program, const char *name, kn_gpu_function *function,
                         int *out_result, kiln_diag *diag);
-    /* So much dynamic shared memory, more than nothing: the driver's result. */
+    /* So much dynamic shared memory, more than nothing: the driver's result. NULL: all that there
+     * is may be used without asking. */
     int (*allow_shared)(kn_gpu_program *program, kn_gpu_function *function, int bytes);
     /* A launch with cooperation or clusters. */
     kiln_status (*launch_with)(const kn_gpu_device *device, const kiln_sys_launch *launch,

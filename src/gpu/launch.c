@@ -163,16 +163,16 @@ static kiln_status allow_shared(const kiln_sys_launch *launch, kn_gpu_function *
                                 uint64_t local_bytes, kn_gpu_shape *shape, kiln_diag *diag)
 {
     kn_gpu_program *program = (kn_gpu_program *)launch->program;
+    const kn_gpu_vendor *vendor = program->device->vendor;
     const uint64_t shared = local_bytes + launch->shared_bytes;
     if (shared > INT_MAX) {
         return kiln_diag_set(diag, KILN_E_INVALID, "use less of it", launch->entry,
                              "%" PRIu64 " bytes of dynamic shared memory", shared);
     }
     shape->shared_bytes = (unsigned int)shared;
-    return shared == 0
+    return shared == 0 || vendor->allow_shared == NULL
                ? KILN_OK
-               : kn_gpu_check(program->device,
-                              program->device->vendor->allow_shared(program, function, (int)shared),
+               : kn_gpu_check(program->device, vendor->allow_shared(program, function, (int)shared),
                               "dynamic shared memory", diag);
 }
 

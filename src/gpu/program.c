@@ -142,7 +142,11 @@ void kn_gpu_program_unload(void *opaque, void *handle)
     }
     if ((program->library != NULL || program->module != NULL) &&
         device->vendor->enter(device, &before, NULL) == KILN_OK) {
-        device->vendor->unload(program);
+        if (device->vendor->unload != NULL) {
+            device->vendor->unload(program);
+        } else {
+            (void)device->driver->module_unload(program->module);
+        }
         device->vendor->leave(device, before);
     }
     destroy_functions(&program->functions);

@@ -112,7 +112,7 @@ struct kn_rtc_kind {
     bool (*rename_log)(kn_span log, kn_span from, const char *to, kn_strbuf *out);
 };
 
-/* Found at the first call, then remembered. Threads: any. Blocks: disk. */
+/* rtc_program.c. Found at the first call, then remembered. Threads: any. Blocks: disk. */
 kiln_status kn_rtc_library_identify(kn_rtc_library *library, kn_rtc_identity *out, kiln_diag *diag);
 
 #endif

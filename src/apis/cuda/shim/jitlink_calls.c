@@ -313,11 +313,10 @@ static nvJitLinkResult call_add_data(unsigned release, nvJitLinkHandle handle, i
     kn_jitlink_link *link = lock_link(handle);
     if (link == NULL || link->plain || link->completed || data == NULL || size == 0 ||
         !kn_jitlink_link_add(link, release, type, data, size, name)) {
-        const nvJitLinkHandle before = real_of_link(link, handle);
+        (void)real_of_link(link, handle);
         if (link != NULL) {
             link->plain = true;
         }
-        (void)before;
         HAND_ON(link, handle, release, add_data, real_, type, data, size, name);
     }
     kiln_recipe *recipe = NULL;

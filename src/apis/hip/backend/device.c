@@ -83,11 +83,6 @@ static kiln_status load_module(kn_gpu_program *program, bool eager, kiln_diag *d
                         "hipModuleLoadData", diag);
 }
 
-static void unload_module(kn_gpu_program *program)
-{
-    (void)program->device->driver->module_unload(program->module);
-}
-
 /* The parameters that a source declares; the compiler adds hidden ones behind them. */
 typedef struct param_walk {
     kn_gpu_function *function;
@@ -132,15 +127,6 @@ static kiln_status find_kernel(kn_gpu_program *program, const char *name, kn_gpu
     return walk.no_memory ? kn_no_memory(diag, name) : KILN_OK;
 }
 
-/* All that a group may have is there without asking. */
-static int allow_shared(kn_gpu_program *program, kn_gpu_function *function, int bytes)
-{
-    (void)program;
-    (void)function;
-    (void)bytes;
-    return HIP_SUCCESS;
-}
-
 static kiln_status launch_cooperative(const kn_gpu_device *device, const kiln_sys_launch *launch,
                                       const kn_gpu_function *function, const kn_gpu_shape *shape,
                                       void *stream, void **params, kiln_diag *diag)
@@ -176,11 +162,8 @@ static const kn_gpu_vendor vendor = {
     .fail = fail_on_device,
     .fill_words = fill_words,
     .load = load_module,
-    .unload = unload_module,
     .find = find_kernel,
-    .allow_shared = allow_shared,
     .launch_with = launch_cooperative,
-    .image_is_whole = NULL,
 };
 #undef G
 
