@@ -18,10 +18,14 @@ void kn_gpu_options_add(kn_gpu_options *list, const char *text)
 {
     if (list->count == list->room) {
         const size_t room = 2 * list->room + 32;
-        void *items = realloc((void *)list->items, room * sizeof(*list->items));
-        list->items = items != NULL ? (const char **)items : list->items;
-        void *owned = realloc((void *)list->owned, room * sizeof(*list->owned));
-        list->owned = owned != NULL ? (char **)owned : list->owned;
+        const char **items = (const char **)realloc((void *)list->items, room * sizeof(*items));
+        char **owned = (char **)realloc((void *)list->owned, room * sizeof(*owned));
+        if (items != NULL) {
+            list->items = items;
+        }
+        if (owned != NULL) {
+            list->owned = owned;
+        }
         list->room = items != NULL && owned != NULL ? room : list->room;
     }
     list->failed = list->failed || text == NULL || list->count == list->room;
