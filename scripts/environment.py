@@ -15,7 +15,8 @@ INTERNAL = {"EXEC_REPORT", "AUDIT_REPORT", "AUDIT_SERVE", "TRITON", "TRITON_PTXA
             "FAKE", "FAKE_BOUND", "FAKE_BUILD_ID", "FAKE_CODEGEN", "FAKE_DEVICE", "FAKE_DEVICES", "FAKE_DRIVER",
             "FAKE_FAULTS", "FAKE_PROBE"}
 CALL = re.compile(r'\b(?:getenv|kn_env_\w+|read_flag|set_variable|absolute_variable|setenv|'
-                  r'identity->env|ROW)\s*\((?:identity->sink,\s*)?\s*"(\w+)"')
+                  r'exec_environment_append|add_triton_ptxas|get_list|identity->env|ROW)'
+                  r'\s*\((?:(?:identity->sink|environment),\s*)?\s*"(\w+)"')
 TABLE = re.compile(r'^KN_VARIABLE\(\w+, "(\w+)"', re.M)
 LIBRARY = re.compile(r'^KN_LIBRARY\(\w+, (\w+), "', re.M)
 ARRAY = re.compile(r"variables\[\]\s*=\s*\{(.*?)\};", re.S)

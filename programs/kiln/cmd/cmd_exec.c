@@ -80,26 +80,26 @@ static exit_code run_watched(const cmd_context *context, const exec_options *opt
         return exec_environment_apply(environment) ? exec_child_become(context, arguments)
                                                    : cmd_no_memory(context);
     }
-    exit_code code = EXIT_TROUBLE;
-    if (exec_environment_add(environment, "KILN_EXEC_REPORT", path)) {
-        code = exec_child_run(context, environment, arguments, false);
-        (void)write_report(context, options, environment, missing, path);
-    } else {
-        code = cmd_no_memory(context);
-    }
+    exec_environment_add(environment, "KILN_EXEC_REPORT", path);
+    const exit_code code = exec_child_run(context, environment, arguments, false);
+    (void)write_report(context, options, environment, missing, path);
     (void)remove(path);
     return code;
 }
 
-/* What the options ask for besides kiln's libraries. False when out of memory. */
-static bool add_wishes(const cmd_context *context, const exec_options *options,
-                       exec_environment *environment)
+/* What the options ask for besides kiln's libraries. */
+static void add_wishes(const exec_options *options, exec_environment *environment)
 {
-    return (options->record == NULL ||
-            exec_environment_add(environment, "KILN_RECORD",
-                                 host_absolute(context->pool, options->record))) &&
-           (!options->capture || exec_environment_add(environment, "KILN_CAPTURE", "1")) &&
-           (options->no_python || exec_python_add(environment));
+    if (options->record != NULL) {
+        exec_environment_add(environment, "KILN_RECORD",
+                             host_absolute(environment->pool, options->record));
+    }
+    if (options->capture) {
+        exec_environment_add(environment, "KILN_CAPTURE", "1");
+    }
+    if (!options->no_python) {
+        exec_python_add(environment);
+    }
 }
 
 static exit_code run_exec(const cmd_context *context, void *fields, const opt_list *arguments)
@@ -117,7 +117,8 @@ static exit_code run_exec(const cmd_context *context, void *fields, const opt_li
     if (status == KILN_OK && options->audit) {
         status = exec_audit_add(context->pool, &environment, NULL, true, &diag);
     }
-    if (!add_wishes(context, options, &environment)) {
+    add_wishes(options, &environment);
+    if (environment.failed) {
         return cmd_no_memory(context);
     }
     if (status != KILN_OK) {

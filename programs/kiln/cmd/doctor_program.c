@@ -264,9 +264,7 @@ static exit_code examine_program(const cmd_context *context, const opt_list *arg
     if (status == KILN_OK) {
         status = exec_audit_add(context->pool, environment, audit_path, false, &diag);
     }
-    if (status == KILN_OK && !exec_environment_add(environment, "KILN_EXEC_REPORT", report_path)) {
-        return cmd_no_memory(context);
-    }
+    exec_environment_add(environment, "KILN_EXEC_REPORT", report_path);
     if (status != KILN_OK) {
         return cmd_fail(context, &diag);
     }

@@ -33,12 +33,15 @@ kiln_status exec_audit_add(cli_pool *pool, exec_environment *environment, const 
     const char *list = auditor != NULL ? pool_format(pool, "%s%s%s", auditor, has_rest ? ":" : "",
                                                      has_rest ? rest : "")
                                        : NULL;
-    const bool added =
-        list != NULL && exec_environment_add(environment, "LD_AUDIT", list) &&
-        exec_environment_add(environment, "KILN_AUDIT_LIBEXEC", libraries) &&
-        (report == NULL || exec_environment_add(environment, "KILN_AUDIT_REPORT", report)) &&
-        (!serves || exec_environment_add(environment, "KILN_AUDIT_SERVE", "1"));
-    return added ? KILN_OK : no_memory(diag);
+    exec_environment_add(environment, "LD_AUDIT", list);
+    exec_environment_add(environment, "KILN_AUDIT_LIBEXEC", libraries);
+    if (report != NULL) {
+        exec_environment_add(environment, "KILN_AUDIT_REPORT", report);
+    }
+    if (serves) {
+        exec_environment_add(environment, "KILN_AUDIT_SERVE", "1");
+    }
+    return environment->failed ? no_memory(diag) : KILN_OK;
 }
 
 /* --- the report ------------------------------------------------------------------------------- */

@@ -140,13 +140,13 @@ static char *find_real(cli_pool *pool, const kn_library *kind, const exec_sites 
 
 /* --- what is set ------------------------------------------------------------------------------ */
 
-bool exec_environment_add(exec_environment *environment, const char *name, const char *value)
+void exec_environment_add(exec_environment *environment, const char *name, const char *value)
 {
     if (name == NULL || value == NULL || environment->count == EXEC_SETTINGS_MAX) {
-        return false;
+        environment->failed = true;
+        return;
     }
     environment->settings[environment->count++] = (exec_setting){name, value};
-    return true;
 }
 
 static bool has_element(const char *list, const char *element)
@@ -161,26 +161,34 @@ static bool has_element(const char *list, const char *element)
     return false;
 }
 
-bool exec_environment_append(cli_pool *pool, exec_environment *environment, const char *name,
-                             const char *list, const char *last)
+/* Two lists as one; either may be empty. NULL if one is, or memory runs out. */
+static const char *join_lists(cli_pool *pool, const char *first, const char *last)
 {
-    const bool listed = list != NULL && list[0] != '\0';
-    return (listed && has_element(list, last)) ||
-           exec_environment_add(
-               environment, name,
-               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", last));
+    if (first == NULL || last == NULL) {
+        return NULL;
+    }
+    const bool both = first[0] != '\0' && last[0] != '\0';
+    return pool_format(pool, "%s%s%s", first, both ? ":" : "", last);
+}
+
+static const char *get_list(const char *name)
+{
+    const char *list = getenv(name);
+    return list != NULL ? list : "";
+}
+
+void exec_environment_append(exec_environment *environment, const char *name, const char *last)
+{
+    const char *list = get_list(name);
+    if (last == NULL || !has_element(list, last)) {
+        exec_environment_add(environment, name, join_lists(environment->pool, list, last));
+    }
 }
 
 /* `first` in front of what the variable holds. */
-static bool add_list(cli_pool *pool, exec_environment *environment, const char *name,
-                     const char *first)
+static void prepend_list(exec_environment *environment, const char *name, const char *first)
 {
-    const char *rest = getenv(name);
-    const bool has_rest = rest != NULL && *rest != '\0';
-    return first != NULL &&
-           exec_environment_add(
-               environment, name,
-               pool_format(pool, "%s%s%s", first, has_rest ? ":" : "", has_rest ? rest : ""));
+    exec_environment_add(environment, name, join_lists(environment->pool, first, get_list(name)));
 }
 
 /* The lists to preload and to search. */
@@ -188,72 +196,57 @@ typedef struct front_lists {
     const char *preload, *path;
 } front_lists;
 
-/* `element` behind the list. */
-static const char *append_element(cli_pool *pool, const char *list, const char *element)
-{
-    return pool_format(pool, "%s%s%s", list, list[0] != '\0' ? ":" : "", element);
-}
-
-static bool add_front(cli_pool *pool, exec_environment *environment, const kn_library *kind,
+static void add_front(exec_environment *environment, const kn_library *kind,
                       const found_library *library, front_lists *lists)
 {
-    const char *dir = host_dir_of(pool, library->front);
-    if (dir == NULL) {
-        return false;
-    }
-    const char *path = exec_preload_path(pool, environment->libraries, library->front);
-    lists->preload = path != NULL ? append_element(pool, lists->preload, path) : NULL;
+    cli_pool *pool = environment->pool;
+    lists->preload = join_lists(pool, lists->preload,
+                                exec_preload_path(pool, environment->libraries, library->front));
     if (kn_library_keeps_name(kind)) {
-        lists->path = append_element(pool, lists->path, dir);
+        lists->path = join_lists(pool, lists->path, host_dir_of(pool, library->front));
     }
-    return lists->preload != NULL && lists->path != NULL &&
-           exec_environment_add(environment,
-                                pool_format(pool, "KILN_%s_%d", kind->variable, library->major),
-                                library->real);
+    exec_environment_add(environment,
+                         pool_format(pool, "KILN_%s_%d", kind->variable, library->major),
+                         library->real);
 }
 
 /* Those that are installed: a name that the program could not have loaded must not appear because
  * of kiln. Each has new functions with its releases, documented or not: a library with one that
  * kiln's lacks is left alone. */
-static bool find_library(cli_pool *pool, const kn_library *kind, const char *libraries,
+static bool find_library(const exec_environment *environment, const kn_library *kind,
                          const exec_sites *sites, found_library *library)
 {
+    cli_pool *pool = environment->pool;
     library->real = find_real(pool, kind, sites, library->major);
-    library->front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->id, library->major,
-                                 kind->shim, library->major);
+    library->front = pool_format(pool, "%s/%s/%d/%s.so.%d", environment->libraries, kind->id,
+                                 library->major, kind->shim, library->major);
     return library->real != NULL && library->front != NULL && host_exists(library->front) &&
            (kind->needs[0] == '\0' || exec_exports_have(library->real, kind->needs)) &&
            exec_exports_cover(library->front, library->real, kind->prefix);
 }
 
-static bool find_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
-                        const exec_sites *sites, front_lists *lists)
+static void add_fronts(exec_environment *environment, const exec_sites *sites)
 {
+    front_lists lists = {"", ""};
     for (int i = 0; i < KN_LIBRARIES; i++) {
         const kn_library *kind = &kn_libraries[i];
         for (int major = kind->first; major <= kind->last; major++) {
             found_library library = {.major = major};
-            if (find_library(pool, kind, libraries, sites, &library) &&
-                !add_front(pool, environment, kind, &library, lists)) {
-                return false;
+            if (find_library(environment, kind, sites, &library)) {
+                add_front(environment, kind, &library, &lists);
             }
         }
     }
-    return true;
-}
-
-static bool add_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
-                       const exec_sites *sites)
-{
-    front_lists lists = {"", ""};
-    if (!find_fronts(pool, environment, libraries, sites, &lists)) {
-        return false;
+    if (lists.preload == NULL || lists.path == NULL) {
+        environment->failed = true;
+        return;
     }
-    if (lists.preload[0] == '\0') {
-        return true;
+    if (lists.preload[0] != '\0') {
+        exec_preload_add(environment, lists.preload);
     }
-    return exec_preload_add(pool, environment, lists.preload) &&
-           (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path));
+    if (lists.path[0] != '\0') {
+        prepend_list(environment, "LD_LIBRARY_PATH", lists.path);
+    }
 }
 
 static bool is_program(const char *path)
@@ -266,77 +259,70 @@ static bool is_program(const char *path)
 /* Triton's variable for one ptxas, behind which is what the user named. A name that is relative,
  * carries options or is not a program means what Triton makes of it, so it stays; and so does
  * kiln's own, which an outer `kiln exec` has set. */
-static bool add_triton_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
-                             const char *tool, const char *variable, const char *kept)
+static void add_triton_ptxas(exec_environment *environment, const char *variable, const char *tool,
+                             const char *kept)
 {
     const char *named = getenv(variable);
     const bool has_name = named != NULL && named[0] != '\0';
-    const char *own = pool_format(pool, "%s/triton/%s", libraries, tool);
-    if (own == NULL) {
-        return false;
-    }
-    if (has_name && (strcmp(named, own) == 0 || !is_program(named))) {
-        return true;
+    const char *own = pool_format(environment->pool, "%s/triton/%s", environment->libraries, tool);
+    if (own != NULL && has_name && (strcmp(named, own) == 0 || !is_program(named))) {
+        return;
     }
     /* Another installation's is not a real ptxas; what the user named is kept already. */
-    return (!has_name || kn_find_is_shim(named) ||
-            exec_environment_add(environment, kept, named)) &&
-           exec_environment_add(environment, variable, own);
+    if (has_name && !kn_find_is_shim(named)) {
+        exec_environment_add(environment, kept, named);
+    }
+    exec_environment_add(environment, variable, own);
 }
 
 /* ptxas by PATH only for a program that finds one there without kiln; Triton falls back on its own
  * where kiln's finds no real one. */
-static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
-                      const exec_sites *sites)
+static void add_ptxas(exec_environment *environment, const exec_sites *sites)
 {
-    static const char *const variables[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};
-    static const char *const kept[] = {"KILN_TRITON_PTXAS", "KILN_TRITON_PTXAS_BLACKWELL"};
-    static const char *const tools[] = {"ptxas", "ptxas-blackwell"};
     static const char *const package[] = {"triton/backends/nvidia/bin/ptxas"};
-    char *own = pool_format(pool, "%s/ptxas", libraries);
+    cli_pool *pool = environment->pool;
+    char *own = pool_format(pool, "%s/ptxas", environment->libraries);
     char *ptxas = own != NULL ? join_path(pool, own, "ptxas") : NULL;
     if (ptxas == NULL || !host_exists(ptxas)) {
-        return ptxas != NULL;
+        environment->failed = environment->failed || ptxas == NULL;
+        return;
     }
-    bool added = find_program(pool, "ptxas") == NULL || add_list(pool, environment, "PATH", own);
+    if (find_program(pool, "ptxas") != NULL) {
+        prepend_list(environment, "PATH", own);
+    }
     char *triton = exec_site_find(pool, sites, package, 1);
     if (triton != NULL) {
         triton[strlen(triton) - strlen(package[0]) - 1] = '\0';
-        added = added && exec_environment_add(environment, "KILN_TRITON", triton);
+        exec_environment_add(environment, "KILN_TRITON", triton);
     }
-    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-        added = added &&
-                add_triton_ptxas(pool, environment, libraries, tools[i], variables[i], kept[i]);
-    }
-    return added;
+    add_triton_ptxas(environment, "TRITON_PTXAS_PATH", "ptxas", "KILN_TRITON_PTXAS");
+    add_triton_ptxas(environment, "TRITON_PTXAS_BLACKWELL_PATH", "ptxas-blackwell",
+                     "KILN_TRITON_PTXAS_BLACKWELL");
 }
 
 /* OpenCL's loaders open layers one after another, and a later one stands above an earlier one. A
  * loader that is not there does not read the list. */
 #define OPENCL_LAYER "libkiln-opencl.so"
 
-static bool add_opencl_layer(cli_pool *pool, exec_environment *environment, const char *libraries)
+static void add_opencl_layer(exec_environment *environment)
 {
-    const char *layer = join_path(pool, libraries, "opencl/1/" OPENCL_LAYER);
-    if (layer == NULL || !host_exists(layer)) {
-        return layer != NULL;
+    const char *layer =
+        join_path(environment->pool, environment->libraries, "opencl/1/" OPENCL_LAYER);
+    if (layer == NULL || host_exists(layer)) {
+        environment->opencl_layer = layer;
+        exec_environment_append(environment, "OPENCL_LAYERS", layer);
     }
-    environment->opencl_layer = layer;
-    return exec_environment_append(pool, environment, "OPENCL_LAYERS", getenv("OPENCL_LAYERS"),
-                                   layer);
 }
 
 /* `list` without its elements that are files of this name. NULL: out of memory. */
-static char *remove_from_list(cli_pool *pool, const char *list, const char *name)
+static const char *remove_from_list(cli_pool *pool, const char *list, const char *name)
 {
-    char *rest = copy_text(pool, "");
+    const char *rest = "";
     while (rest != NULL && *list != '\0') {
         const size_t length = strcspn(list, ":");
         char *element = pool_text(pool, list, length);
         if (element == NULL || strcmp(host_name_of(element), name) != 0) {
-            rest = element != NULL
-                       ? pool_format(pool, "%s%s%s", rest, *rest != '\0' ? ":" : "", element)
-                       : NULL;
+            rest = join_lists(pool, rest, element);
         }
         list += length + (list[length] == ':');
     }
@@ -360,50 +346,49 @@ bool exec_environment_leave_layer(cli_pool *pool)
 /* The Vulkan loader looks for explicit layers in VK_LAYER_PATH alone, if that is set; else in
  * VK_ADD_LAYER_PATH and its own directories. Loaders before 1.3.207 do not know the second one, and
  * go on without the layer. */
-static bool add_vulkan_layer(cli_pool *pool, exec_environment *environment, const char *libraries)
+static void add_vulkan_layer(exec_environment *environment)
 {
-    const char *only = getenv("VK_LAYER_PATH");
-    const bool has_only = only != NULL && only[0] != '\0';
-    const char *directory = join_path(pool, libraries, "vulkan/1");
+    cli_pool *pool = environment->pool;
+    const char *directory = join_path(pool, environment->libraries, "vulkan/1");
     const char *manifest =
         directory != NULL ? join_path(pool, directory, "VkLayer_kiln_cache.json") : NULL;
-    if (manifest == NULL || !host_exists(manifest)) {
-        return manifest != NULL;
+    if (manifest != NULL && !host_exists(manifest)) {
+        return;
     }
+    environment->failed = environment->failed || manifest == NULL;
     environment->vulkan_layer = directory;
-    const char *name = has_only ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
-    return exec_environment_append(pool, environment, name,
-                                   has_only ? only : getenv("VK_ADD_LAYER_PATH"), directory) &&
-           exec_environment_append(pool, environment, "VK_INSTANCE_LAYERS",
-                                   getenv("VK_INSTANCE_LAYERS"), "VK_LAYER_KILN_cache");
+    if (get_list("VK_LAYER_PATH")[0] != '\0') {
+        exec_environment_append(environment, "VK_LAYER_PATH", directory);
+    } else {
+        exec_environment_append(environment, "VK_ADD_LAYER_PATH", directory);
+    }
+    exec_environment_append(environment, "VK_INSTANCE_LAYERS", "VK_LAYER_KILN_cache");
 }
 
 kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,
                                   kiln_diag *diag)
 {
-    memset(out, 0, sizeof(*out));
-    const char *libraries = find_libraries(pool, diag);
-    const char *file = program != NULL ? find_program(pool, program) : NULL;
-    out->program = file;
-    if (libraries == NULL) {
+    *out = (exec_environment){.pool = pool};
+    out->program = program != NULL ? find_program(pool, program) : NULL;
+    out->libraries = find_libraries(pool, diag);
+    if (out->libraries == NULL) {
         return KILN_E_UNAVAILABLE;
     }
-    out->libraries = libraries;
-    const exec_sites sites = exec_sites_list(pool, file);
-    return add_fronts(pool, out, libraries, &sites) && add_ptxas(pool, out, libraries, &sites) &&
-                   add_opencl_layer(pool, out, libraries) && add_vulkan_layer(pool, out, libraries)
-               ? KILN_OK
-               : diag_no_memory(diag, "kiln exec");
+    const exec_sites sites = exec_sites_list(pool, out->program);
+    add_fronts(out, &sites);
+    add_ptxas(out, &sites);
+    add_opencl_layer(out);
+    add_vulkan_layer(out);
+    return out->failed ? diag_no_memory(diag, "kiln exec") : KILN_OK;
 }
 
 bool exec_environment_apply(const exec_environment *environment)
 {
-    for (size_t i = 0; i < environment->count; i++) {
-        if (setenv(environment->settings[i].name, environment->settings[i].value, 1) != 0) {
-            return false;
-        }
+    bool good = !environment->failed;
+    for (size_t i = 0; good && i < environment->count; i++) {
+        good = setenv(environment->settings[i].name, environment->settings[i].value, 1) == 0;
     }
-    return true;
+    return good;
 }
 
 /* In single quotes, where a shell reads nothing but their end. */

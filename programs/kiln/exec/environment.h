@@ -12,6 +12,8 @@ typedef struct exec_setting {
 } exec_setting;
 
 typedef struct exec_environment {
+    cli_pool *pool;
+    bool failed; /* out of memory or full: something is not in it */
     exec_setting settings[EXEC_SETTINGS_MAX];
     size_t count;
     const char *program;      /* its file; NULL: not found */
@@ -24,12 +26,11 @@ typedef struct exec_environment {
  * this installation has no libraries for it; KILN_E_NOMEM. */
 kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,
                                   kiln_diag *diag);
-/* False when out of memory or full. */
-bool exec_environment_add(exec_environment *environment, const char *name, const char *value);
-/* `last` after what the variable holds, its `list`, unless it is in it. */
-bool exec_environment_append(cli_pool *pool, exec_environment *environment, const char *name,
-                             const char *list, const char *last);
-/* Into this process, which is to become the program. False when out of memory. */
+/* A NULL (what could not be made) makes the environment a failed one. */
+void exec_environment_add(exec_environment *environment, const char *name, const char *value);
+/* `last` after what the variable holds, unless it is in it. */
+void exec_environment_append(exec_environment *environment, const char *name, const char *last);
+/* Into this process, which is to become the program. False when out of memory, or it is failed. */
 bool exec_environment_apply(const exec_environment *environment);
 /* This process is kiln, which asks the cache itself: takes the OpenCL layer out of the list that it
  * was started with. A program that it starts gets it back. False when out of memory. */

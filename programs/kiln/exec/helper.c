@@ -60,10 +60,11 @@ static bool is_set_by(const exec_environment *environment, const char *variable)
 static char **list_variables(cli_pool *pool, exec_environment *environment, const char *cache_root)
 {
     size_t count = 0, made = 0;
-    if (!exec_environment_add(environment, "KILN_CACHE_DIR", cache_root) ||
-        !exec_environment_add(environment, "KILN_RECORD", "") ||
-        !exec_environment_add(environment, "KILN_KEEP_SOURCES", "0") ||
-        !exec_environment_add(environment, "KILN_EXEC_REPORT", "")) {
+    exec_environment_add(environment, "KILN_CACHE_DIR", cache_root);
+    exec_environment_add(environment, "KILN_RECORD", "");
+    exec_environment_add(environment, "KILN_KEEP_SOURCES", "0");
+    exec_environment_add(environment, "KILN_EXEC_REPORT", "");
+    if (environment->failed) {
         return NULL;
     }
     while (environ[count] != NULL) {
@@ -88,7 +89,7 @@ static char **list_variables(cli_pool *pool, exec_environment *environment, cons
 kiln_status exec_helpers_create(cli_pool *pool, host_mutex *mutex, const char *cache_root,
                                 const char *recording, exec_helpers **out_helpers, kiln_diag *diag)
 {
-    exec_environment environment, plain = {.count = 0};
+    exec_environment environment, plain = {.pool = pool};
     exec_helpers *helpers = pool_alloc(pool, sizeof(*helpers));
     *out_helpers = helpers;
     if (helpers == NULL) {

@@ -2,7 +2,6 @@
 #include "exec/preload.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/host.h"
@@ -20,16 +19,10 @@ const char *exec_preload_path(cli_pool *pool, const char *libraries, const char 
     return path;
 }
 
-/* The loader cuts the list at blanks, too, and a $ begins a token. */
-static bool can_be_named(const char *libraries)
+void exec_preload_add(exec_environment *environment, const char *list)
 {
-    return strpbrk(libraries, " \t\n$") == NULL;
-}
-
-bool exec_preload_add(cli_pool *pool, exec_environment *environment, const char *list)
-{
-    if (!can_be_named(environment->libraries)) {
-        return true;
+    /* The loader cuts the list at blanks, too, and a $ begins a token. */
+    if (strpbrk(environment->libraries, " \t\n$") == NULL) {
+        exec_environment_append(environment, "LD_PRELOAD", list);
     }
-    return exec_environment_append(pool, environment, "LD_PRELOAD", getenv("LD_PRELOAD"), list);
 }

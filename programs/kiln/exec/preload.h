@@ -13,8 +13,7 @@
 const char *exec_preload_path(cli_pool *pool, const char *libraries, const char *library);
 
 /* Preloads `list` behind what the user does, so that a sanitizer's runtime of his stays first.
- * Nothing where kiln's directory has a blank or a $ in its name, which no such list can hold. False
- * when out of memory. */
-bool exec_preload_add(cli_pool *pool, exec_environment *environment, const char *list);
+ * Nothing where kiln's directory has a blank or a $ in its name, which no such list can hold. */
+void exec_preload_add(exec_environment *environment, const char *list);
 
 #endif

@@ -7,9 +7,11 @@
 #include "cli/host.h"
 #include "exec/site.h"
 
-bool exec_python_add(exec_environment *environment)
+void exec_python_add(exec_environment *environment)
 {
-    return getenv("KILN_PYTHON") != NULL || exec_environment_add(environment, "KILN_PYTHON", "1");
+    if (getenv("KILN_PYTHON") == NULL) {
+        exec_environment_add(environment, "KILN_PYTHON", "1");
+    }
 }
 
 static bool is_set(const char *variable)

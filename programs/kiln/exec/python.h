@@ -6,7 +6,7 @@
 
 /* Sets KILN_PYTHON, unless the user did. Where kiln's package is not installed nothing reads it.
  * False when out of memory. */
-bool exec_python_add(exec_environment *environment);
+void exec_python_add(exec_environment *environment);
 
 /* One line for a user whose Python compiles at every start what it imports: by the environment, or,
  * for `program` (a file, or NULL), since the directories of its packages cannot be written. NULL if
