@@ -11,18 +11,12 @@
 static kiln_status add_listed(void *user, const kiln_entry_info *info)
 {
     cli_listing *listing = user;
-    if (listing->count == listing->capacity) {
-        size_t capacity = listing->capacity == 0 ? 256 : listing->capacity * 2;
-        listing_entry *entries = pool_array(listing->pool, capacity, sizeof(*entries));
-        if (entries == NULL) {
-            return KILN_E_NOMEM;
-        }
-        if (listing->count > 0) {
-            memcpy(entries, listing->entries, listing->count * sizeof(*entries));
-        }
-        listing->entries = entries;
-        listing->capacity = capacity;
+    listing_entry *entries = pool_grow(listing->pool, listing->entries, &listing->capacity,
+                                       listing->count, sizeof(*entries));
+    if (entries == NULL) {
+        return KILN_E_NOMEM;
     }
+    listing->entries = entries;
     listing_entry *entry = &listing->entries[listing->count];
     kiln_key_format(&info->key, entry->key);
     /* Entries of one target mostly follow each other: share the text. */

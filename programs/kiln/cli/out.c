@@ -50,9 +50,20 @@ struct out_row {
     const char *cells[];
 };
 
-void out_table_init(out_table *table, cli_pool *pool, const out_column *columns, size_t count)
+out_table out_table_make(cli_pool *pool, const char *titles)
 {
-    *table = (out_table){pool, columns, count, NULL, NULL, false};
+    char *at = pool_text(pool, titles, strlen(titles));
+    out_table table = {.pool = pool, .failed = at == NULL};
+    while (at != NULL && table.column_count < OUT_COLUMNS_MAX) {
+        const bool right = *at == '>';
+        char *end = strchr(at, '|');
+        if (end != NULL) {
+            *end++ = '\0';
+        }
+        table.columns[table.column_count++] = (out_column){at + right, right};
+        at = end;
+    }
+    return table;
 }
 
 void out_table_add(out_table *table, const char *const *cells)

@@ -29,15 +29,18 @@ typedef struct out_column {
     bool right; /* numbers */
 } out_column;
 
+enum { OUT_COLUMNS_MAX = 12 };
+
 typedef struct out_table {
     cli_pool *pool;
-    const out_column *columns;
+    out_column columns[OUT_COLUMNS_MAX];
     size_t column_count;
     struct out_row *first, *last;
     bool failed; /* out of memory somewhere: out_table_print says so */
 } out_table;
 
-void out_table_init(out_table *table, cli_pool *pool, const out_column *columns, size_t count);
+/* "name|>size|state": the titles, a '>' before those of numbers. */
+out_table out_table_make(cli_pool *pool, const char *titles);
 /* Adds a row of column_count cells, which are copied. A NULL cell marks the table as failed, so
  * that cells can be made on the spot with pool_format. */
 void out_table_add(out_table *table, const char *const *cells);

@@ -35,6 +35,20 @@ void *pool_array(cli_pool *pool, size_t count, size_t size)
     return pool_alloc(pool, count * size);
 }
 
+void *pool_grow(cli_pool *pool, void *list, size_t *capacity, size_t count, size_t size)
+{
+    if (count < *capacity) {
+        return list;
+    }
+    const size_t more = *capacity > 0 ? *capacity * 2 : 16;
+    void *grown = pool_array(pool, more, size);
+    if (grown != NULL && count > 0) {
+        memcpy(grown, list, count * size);
+    }
+    *capacity = grown != NULL ? more : *capacity;
+    return grown;
+}
+
 char *pool_text(cli_pool *pool, const char *text, size_t length)
 {
     char *copy = length < SIZE_MAX ? pool_alloc(pool, length + 1) : NULL;

@@ -19,6 +19,8 @@ typedef struct cli_pool {
 void *pool_alloc(cli_pool *pool, size_t size);
 /* `count` elements of `size` bytes; the product is checked. */
 void *pool_array(cli_pool *pool, size_t count, size_t size);
+/* `list` of `count` elements with room for one more: itself, or a copy of twice the capacity. */
+void *pool_grow(cli_pool *pool, void *list, size_t *capacity, size_t count, size_t size);
 char *pool_text(cli_pool *pool, const char *text, size_t length);
 char *pool_format(cli_pool *pool, const char *format, ...) KILN_PRINTF(2, 3);
 void pool_deinit(cli_pool *pool);

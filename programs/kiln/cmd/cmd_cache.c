@@ -56,22 +56,13 @@ typedef struct namespace_list {
 static kiln_status add_namespace(void *user, const char *name)
 {
     namespace_list *list = user;
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
-        const char **names = pool_array(list->pool, capacity, sizeof(*names));
-        if (names == NULL) {
-            return KILN_E_NOMEM;
-        }
-        if (list->count > 0) {
-            memcpy(names, list->names, list->count * sizeof(*names));
-        }
-        list->names = names;
-        list->capacity = capacity;
-    }
+    const char **names =
+        pool_grow(list->pool, list->names, &list->capacity, list->count, sizeof(*names));
     const char *copy = pool_text(list->pool, name, strlen(name));
-    if (copy == NULL) {
+    if (names == NULL || copy == NULL) {
         return KILN_E_NOMEM;
     }
+    list->names = names;
     list->names[list->count++] = copy;
     return KILN_OK;
 }
@@ -116,12 +107,10 @@ static exit_code add_row(const cmd_context *context, const cache_options *option
 
 static exit_code list_namespaces(const cmd_context *context, const cache_options *options)
 {
-    static const out_column columns[] = {{"namespace", false}, {"entries", true}, {"size", true}};
     session_options whole = options->session;
     namespace_list list = {.pool = context->pool};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
-    out_table table;
     whole.name_space = "";
     exit_code code = session_open_disk(context, &whole, &cache);
     if (code != EXIT_FINE) {
@@ -136,7 +125,7 @@ static exit_code list_namespaces(const cmd_context *context, const cache_options
     if (list.count > 1) {
         qsort(list.names, list.count, sizeof(*list.names), compare_names);
     }
-    out_table_init(&table, context->pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(context->pool, "namespace|>entries|>size");
     json_t *rows = json_array();
     code = add_row(context, options, "", &table, &rows);
     for (size_t i = 0; code == EXIT_FINE && i < list.count; i++) {

@@ -265,12 +265,9 @@ static compile_totals add_up(const compile_job *job)
 
 static bool print_compiles_table(const compile_job *job)
 {
-    static const out_column columns[] = {
-        {"file", false}, {"origin", false}, {"compile ms", true}, {"ms", true}, {"size", true}};
     cli_pool *pool = job->context->pool;
     compile_totals totals = add_up(job);
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "file|origin|>compile ms|>ms|>size");
     for (size_t i = 0; i < job->count; i++) {
         const compiled_file *file = &job->files[i];
         bool good = file->status == KILN_OK;

@@ -119,13 +119,12 @@ static bool print_config(config_work *work)
 
 static exit_code run_config(const cmd_context *context, void *fields, const opt_list *arguments)
 {
-    static const out_column columns[] = {{"setting", false}, {"value", false}, {"from", false}};
     config_work work = {.context = context,
                         .options = fields,
                         .names = arguments,
                         .settings = json_array(),
                         .files = json_array()};
-    out_table_init(&work.table, context->pool, columns, sizeof(columns) / sizeof(columns[0]));
+    work.table = out_table_make(context->pool, "setting|value|from");
     const bool good = print_config(&work);
     if (!work.options->session.json) {
         json_decref(work.settings);

@@ -22,11 +22,7 @@ static const opt_spec specs[] = {SESSION_DEVICE_ROWS(devices_options),
 
 static bool print_device_table(cli_pool *pool, kiln_runtime *runtime)
 {
-    static const out_column columns[] = {{"device", false}, {"name", false},  {"class", false},
-                                         {"units", true},   {"memory", true}, {"target", false},
-                                         {"driver", false}};
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "device|name|class|>units|>memory|target|driver");
     size_t count = kiln_runtime_device_count(runtime);
     for (size_t i = 0; i < count; i++) {
         const kiln_device_info *info = kiln_device_properties(kiln_runtime_device(runtime, i));
@@ -49,10 +45,7 @@ static bool print_device_table(cli_pool *pool, kiln_runtime *runtime)
 
 static bool print_reports(cli_pool *pool, kiln_runtime *runtime)
 {
-    static const out_column columns[] = {
-        {"backend", false}, {"state", false}, {"devices", true}, {"probe ms", true}, {"", false}};
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "backend|state|>devices|>probe ms|");
     size_t count = kiln_runtime_report_count(runtime);
     for (size_t i = 0; i < count; i++) {
         const kiln_probe_report *report = kiln_runtime_report(runtime, i);

@@ -316,10 +316,7 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
 
 static bool print_drivers(cli_pool *pool, const doctor_findings *findings)
 {
-    static const out_column columns[] = {
-        {"  cache", false}, {"size", true}, {"files", true}, {"state", false}, {"path", false}};
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "  cache|>size|>files|state|path");
     for (size_t i = 0; i < findings->cache_count; i++) {
         const driver_cache *cache = &findings->caches[i];
         const char *cells[] = {pool_format(pool, "  %s", cache->name),

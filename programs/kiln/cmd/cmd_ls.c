@@ -78,11 +78,8 @@ static kiln_status choose_rows(const cmd_context *context, const ls_options *opt
 static bool print_entry_table(const cmd_context *context, const ls_options *options,
                               const cli_listing *listing, const ls_rows *rows)
 {
-    static const out_column columns[] = {{"key", false},    {"name", false}, {"stage", false},
-                                         {"target", false}, {"size", true},  {"used", false}};
     cli_pool *pool = context->pool;
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "key|name|stage|target|>size|used");
     for (size_t i = 0; i < rows->count; i++) {
         const listing_entry *entry = rows->entries[i];
         const char *cells[] = {pool_format(pool, "%.*s", options->full ? 64 : 16, entry->key),

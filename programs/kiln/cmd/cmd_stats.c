@@ -177,11 +177,8 @@ enum { PROGRAMS_SHOWN = 20 };
 
 static bool print_programs_text(cli_pool *pool, const holdings *held)
 {
-    static const out_column columns[] = {
-        {"program", false}, {"stage", false}, {"compile", true}, {"size", true}, {"used", false}};
-    out_table table;
     size_t shown = 0, programs = 0;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "program|stage|>compile|>size|used");
     for (size_t i = 0; i < held->count; i++) {
         const held_entry *entry = &held->entries[i];
         programs += !entry->note;

@@ -173,11 +173,8 @@ static verdict judge_row(const program_findings *findings, const exec_compiler *
 
 static bool print_program_text(cli_pool *pool, const program_findings *findings)
 {
-    static const out_column columns[] = {
-        {"  compiler", false}, {"answers", false}, {"processes", true}, {"path", false}};
     const exec_audit *audit = &findings->audit;
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "  compiler|answers|>processes|path");
     size_t shown = 0;
     for (size_t i = 0; i < audit->count; i++) {
         const exec_compiler *row = &audit->compilers[i];

@@ -177,12 +177,9 @@ static bool print_list(const list_visit *visit, const char *path, const kiln_pac
 exit_code pack_tell_list(const cmd_context *context, const char *path, kiln_pack *pack,
                          const char *target, bool full, bool json)
 {
-    static const out_column columns[] = {{"key", false}, {"target", false},    {"binary", true},
-                                         {"size", true}, {"compile ms", true}, {"kiln", false}};
     kiln_diag diag = KILN_DIAG_INIT;
-    out_table table;
+    out_table table = out_table_make(context->pool, "key|target|>binary|>size|>compile ms|kiln");
     list_visit visit = {context, full, json ? NULL : &table, json ? json_array() : NULL};
-    out_table_init(&table, context->pool, columns, sizeof(columns) / sizeof(columns[0]));
     if (kiln_pack_walk(pack, target, list_one, &visit, &diag) != KILN_OK) {
         json_decref(visit.rows);
         return cmd_fail_as(context, EXIT_DAMAGE, &diag);

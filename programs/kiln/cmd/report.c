@@ -82,12 +82,8 @@ static void print_skipped_kernels(const cli_report *report)
 
 bool report_print_table(const cli_report *report, cli_pool *pool)
 {
-    static const out_column columns[] = {
-        {"kernel", false},    {"device", false}, {"language", false}, {"origin", false},
-        {"compile ms", true}, {"load ms", true}, {"first ms", true},  {"median ms", true},
-        {"max error", true},  {"result", false}};
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table = out_table_make(pool, "kernel|device|language|origin|>compile ms|>load "
+                                           "ms|>first ms|>median ms|>max error|result");
     for (size_t i = 0; i < report->result_count; i++) {
         add_result_row(&table, pool, &report->results[i]);
     }

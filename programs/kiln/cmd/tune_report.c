@@ -87,11 +87,8 @@ static bool is_told(const kiln_tune_row *row)
 /* Every variant that the device takes. */
 static bool print_variants(const tune_result *result, cli_pool *pool)
 {
-    static const out_column columns[] = {{"kernel", false},   {"device", false}, {"variant", false},
-                                         {"median ms", true}, {"low ms", true},  {"high ms", true},
-                                         {"samples", true},   {"outcome", false}};
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table =
+        out_table_make(pool, "kernel|device|variant|>median ms|>low ms|>high ms|>samples|outcome");
     for (size_t i = 0; i < result->count; i++) {
         const tune_item *item = &result->items[i];
         for (size_t j = 0; item->reason == NULL && j < item->count; j++) {
@@ -122,11 +119,8 @@ static void print_rest(const tune_result *result)
 
 bool tune_print_table(const tune_result *result, cli_pool *pool)
 {
-    static const out_column columns[] = {{"kernel", false}, {"device", false},  {"variant", false},
-                                         {"ms", true},      {"baseline", true}, {"gain", true},
-                                         {"GFLOP/s", true}, {"GB/s", true},     {"from", false}};
-    out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table table =
+        out_table_make(pool, "kernel|device|variant|>ms|>baseline|>gain|>GFLOP/s|>GB/s|from");
     size_t rows = 0;
     for (size_t i = 0; i < result->count; i++) {
         if (!result->items[i].skipped) { /* these are reported below, with their reason */

@@ -81,21 +81,6 @@ static bool read_sample(char *line, metrics_sample *out)
 
 /* --- what is kept ----------------------------------------------------------------------------- */
 
-static bool grow_list(cli_pool *pool, void **list, size_t *capacity, size_t count, size_t size)
-{
-    if (count < *capacity) {
-        return true;
-    }
-    const size_t more = *capacity > 0 ? *capacity * 2 : 4;
-    void *grown = pool_array(pool, more, size);
-    if (grown != NULL && count > 0) {
-        memcpy(grown, *list, count * size);
-    }
-    *list = grown != NULL ? grown : *list;
-    *capacity = grown != NULL ? more : *capacity;
-    return grown != NULL;
-}
-
 static metrics_series *find_series(metrics_reader *reader, const char *labels)
 {
     metrics_set *set = reader->set;
@@ -108,14 +93,13 @@ static metrics_series *find_series(metrics_reader *reader, const char *labels)
             return &set->series[i];
         }
     }
-    void *list = set->series;
-    const bool grown =
-        grow_list(set->pool, &list, &set->capacity, set->count, sizeof(*set->series));
-    set->series = list;
-    const char *copy = grown ? pool_text(set->pool, labels, strlen(labels)) : NULL;
-    if (copy == NULL) {
+    metrics_series *grown =
+        pool_grow(set->pool, set->series, &set->capacity, set->count, sizeof(*set->series));
+    const char *copy = pool_text(set->pool, labels, strlen(labels));
+    if (grown == NULL || copy == NULL) {
         return NULL;
     }
+    set->series = grown;
     reader->series = set->count;
     set->series[set->count] = (metrics_series){.file = reader->file, .labels = copy};
     return &set->series[set->count++];
@@ -142,13 +126,12 @@ static metrics_point *find_point(metrics_reader *reader, const metrics_sample *s
     if (low < series->count && series->points[low].time <= time) {
         return &series->points[low];
     }
-    void *list = series->points;
-    const bool grown = grow_list(reader->set->pool, &list, &series->capacity, series->count,
-                                 sizeof(*series->points));
-    series->points = list;
-    if (!grown) {
+    metrics_point *grown = pool_grow(reader->set->pool, series->points, &series->capacity,
+                                     series->count, sizeof(*series->points));
+    if (grown == NULL) {
         return NULL;
     }
+    series->points = grown;
     memmove(&series->points[low + 1], &series->points[low],
             (series->count - low) * sizeof(*series->points));
     series->points[low] = (metrics_point){.time = time};

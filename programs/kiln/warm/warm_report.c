@@ -123,12 +123,9 @@ static void print_other_keys(const warm_result *result)
 
 bool warm_print_table(const warm_result *result, cli_pool *pool)
 {
-    static const out_column columns[] = {
-        {"kernel", false},    {"target", false}, {"result", false}, {"language", false},
-        {"compile ms", true}, {"size", true},    {"variant", false}};
-    out_table table;
-    out_table_init(&table, pool, columns,
-                   sizeof(columns) / sizeof(columns[0]) - !has_variants(result));
+    out_table table = out_table_make(
+        pool, has_variants(result) ? "kernel|target|result|language|>compile ms|>size|variant"
+                                   : "kernel|target|result|language|>compile ms|>size");
     bool any = false;
     for (int failed = 0; failed < 2; failed++) { /* what failed comes last */
         for (size_t i = 0; i < result->count; i++) {

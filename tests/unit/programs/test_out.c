@@ -10,13 +10,11 @@
 
 static void tables_line_up(void **state)
 {
-    static const out_column columns[] = {{"name", false}, {"size", true}, {"", false}};
     cli_pool pool = POOL_INIT;
     char text[256] = "";
     FILE *file = fmemopen(text, sizeof(text), "w");
     assert_non_null(file);
-    out_table table;
-    out_table_init(&table, &pool, columns, 3);
+    out_table table = out_table_make(&pool, "name|>size|");
     out_table_add(&table, (const char *const[]){"Gr\xC3\xB6\xC3\x9F"
                                                 "e",
                                                 "1", "x"});
@@ -32,10 +30,8 @@ static void tables_line_up(void **state)
 
 static void a_missing_cell_is_not_hidden(void **state)
 {
-    static const out_column columns[] = {{"name", false}};
     cli_pool pool = POOL_INIT;
-    out_table table;
-    out_table_init(&table, &pool, columns, 1);
+    out_table table = out_table_make(&pool, "name");
     out_table_add(&table, (const char *const[]){NULL});
     assert_false(out_table_print(&table, stdout));
     pool_deinit(&pool);
