@@ -1,4 +1,4 @@
-/* One summary for two commands. */
+/* One summary for two commands, each. */
 #include "cli/removal.h"
 
 #include <inttypes.h>
@@ -36,4 +36,29 @@ exit_code removal_tell(const cmd_context *context, const kiln_prune_result *resu
     }
     (void)putchar('\n');
     return EXIT_FINE;
+}
+
+exit_code removal_tell_verified(const cmd_context *context, const kiln_verify_result *result,
+                                const bool *removed, bool json)
+{
+    const bool gone = removed != NULL && *removed;
+    json_t *root = json ? json_object() : NULL;
+    const char *bytes = out_bytes(context->pool, result->bytes);
+    if (json) {
+        out_json_set(&root, "good", out_json_u64(result->entries_good));
+        out_json_set(&root, "damaged", out_json_u64(result->entries_bad));
+        if (removed != NULL) {
+            out_json_set(&root, "removed", out_json_u64(gone ? result->entries_bad : 0));
+        }
+        out_json_set(&root, "bytes", out_json_u64(result->bytes));
+    }
+    if (bytes == NULL || (json && !out_json(stdout, root))) {
+        return cmd_no_memory(context);
+    }
+    if (!json) {
+        (void)printf("%" PRIu64 " good, %" PRIu64 " damaged%s, %s read\n", result->entries_good,
+                     result->entries_bad, gone && result->entries_bad > 0 ? " and removed" : "",
+                     bytes);
+    }
+    return result->entries_bad > 0 ? EXIT_DAMAGE : EXIT_FINE;
 }

@@ -7,6 +7,7 @@
 #include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/listing.h"
+#include "cli/removal.h"
 #include "cli/session.h"
 #include "cmd/pack_report.h"
 
@@ -319,9 +320,10 @@ static exit_code do_verify(pack_work *work)
     kiln_verify_result result = {.struct_size = sizeof(result)};
     exit_code code = open_pack(work, &pack);
     if (code == EXIT_FINE) {
-        code = kiln_pack_verify(pack, &result, &diag) == KILN_OK
-                   ? pack_tell_verified(work->context, &result, work->options->session.json)
-                   : cmd_fail_as(work->context, EXIT_DAMAGE, &diag);
+        code =
+            kiln_pack_verify(pack, &result, &diag) == KILN_OK
+                ? removal_tell_verified(work->context, &result, NULL, work->options->session.json)
+                : cmd_fail_as(work->context, EXIT_DAMAGE, &diag);
         kiln_pack_close(pack);
     }
     return code;

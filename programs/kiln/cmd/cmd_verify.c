@@ -1,11 +1,10 @@
 /* kiln verify: reads every entry on disk and checks it. */
-#include <inttypes.h>
-
 #include <kiln/unstable/admin.h>
 
 #include "cli/entry_name.h"
 #include "cli/listing.h"
 #include "cli/out.h"
+#include "cli/removal.h"
 #include "cli/session.h"
 
 typedef struct verify_options {
@@ -18,29 +17,6 @@ static const opt_spec specs[] = {
     SESSION_CACHE_ROW(verify_options),
     SESSION_JSON_ROW(verify_options),
     OPT_END};
-
-static bool print_verify_text(const cmd_context *context, const kiln_verify_result *result,
-                              bool removed)
-{
-    const char *bytes = out_bytes(context->pool, result->bytes);
-    if (bytes == NULL) {
-        return false;
-    }
-    (void)printf("%" PRIu64 " good, %" PRIu64 " damaged%s, %s read\n", result->entries_good,
-                 result->entries_bad, removed && result->entries_bad > 0 ? " and removed" : "",
-                 bytes);
-    return true;
-}
-
-static bool print_verify_json(const kiln_verify_result *result, bool removed)
-{
-    json_t *root = json_object();
-    out_json_set(&root, "good", out_json_u64(result->entries_good));
-    out_json_set(&root, "damaged", out_json_u64(result->entries_bad));
-    out_json_set(&root, "removed", out_json_u64(removed ? result->entries_bad : 0));
-    out_json_set(&root, "bytes", out_json_u64(result->bytes));
-    return out_json(stdout, root);
-}
 
 /* Which ones, as far as they can still be looked at. */
 static exit_code tell_damaged(const cmd_context *context, kiln_cache *cache)
@@ -91,14 +67,9 @@ static exit_code run_verify(const cmd_context *context, void *fields, const opt_
     if (code != EXIT_FINE) {
         return code;
     }
-    if (verify_entries(context, options, cache, &result, &diag) != KILN_OK) {
-        code = cmd_fail_as(context, EXIT_CACHE, &diag);
-    } else {
-        bool good = options->session.json ? print_verify_json(&result, options->remove)
-                                          : print_verify_text(context, &result, options->remove);
-        code = good ? EXIT_FINE : cmd_no_memory(context);
-        code = code == EXIT_FINE && result.entries_bad > 0 ? EXIT_DAMAGE : code;
-    }
+    code = verify_entries(context, options, cache, &result, &diag) == KILN_OK
+               ? removal_tell_verified(context, &result, &options->remove, options->session.json)
+               : cmd_fail_as(context, EXIT_CACHE, &diag);
     kiln_cache_destroy(cache);
     return code;
 }

@@ -91,25 +91,6 @@ exit_code pack_tell_extracted(const cmd_context *context, const kiln_pack_copied
     return EXIT_FINE;
 }
 
-exit_code pack_tell_verified(const cmd_context *context, const kiln_verify_result *result,
-                             bool json)
-{
-    exit_code code = EXIT_FINE;
-    if (json) {
-        json_t *root = json_object();
-        out_json_set(&root, "good", out_json_u64(result->entries_good));
-        out_json_set(&root, "damaged", out_json_u64(result->entries_bad));
-        out_json_set(&root, "bytes", out_json_u64(result->bytes));
-        code = exit_of_printed(context, out_json(stdout, root));
-    } else {
-        const char *bytes = out_bytes(context->pool, result->bytes);
-        code = exit_of_printed(context, bytes != NULL);
-        (void)printf("%" PRIu64 " good, %" PRIu64 " damaged, %s read\n", result->entries_good,
-                     result->entries_bad, bytes != NULL ? bytes : "?");
-    }
-    return code == EXIT_FINE && result->entries_bad > 0 ? EXIT_DAMAGE : code;
-}
-
 /* --- list ------------------------------------------------------------------------------------- */
 
 typedef struct list_visit {

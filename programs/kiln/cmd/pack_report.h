@@ -14,8 +14,6 @@ exit_code pack_tell_written(const cmd_context *context, const char *path,
                             const left_out_list *list, bool json);
 exit_code pack_tell_extracted(const cmd_context *context, const kiln_pack_copied *copied,
                               bool json);
-exit_code pack_tell_verified(const cmd_context *context, const kiln_verify_result *result,
-                             bool json);
 /* All entries; `full` prints whole keys. */
 exit_code pack_tell_list(const cmd_context *context, const char *path, kiln_pack *pack,
                          const char *target, bool full, bool json);
