@@ -50,12 +50,9 @@ typedef struct compiled_file {
     const char *file;
     const char *output; /* NULL if nothing was written */
     kiln_status status;
-    kiln_origin origin;
-    uint64_t size, total_ns;
-    uint64_t compile_ns; /* of what was compiled now; 0 for a hit */
-    uint64_t saved_ns;   /* what the compile took that a hit saved */
-    char *reason;        /* NULL if it is good */
-    kiln_diag *trouble;  /* the same with the log, to be reported when all are done, in order */
+    compile_facts made;
+    char *reason;       /* NULL if it is good */
+    kiln_diag *trouble; /* the same with the log, to be reported when all are done, in order */
 } compiled_file;
 
 typedef struct compile_job {
@@ -139,12 +136,12 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
         status = (job->options->drop_in ? kiln_dropin_compile : kiln_compile_measured)(
             job->runtime, job->target, &source, &blob, &info, diag);
     }
-    file->total_ns = host_now() - begin;
+    file->made.total_ns = host_now() - begin;
     if (status == KILN_OK && blob != NULL) {
-        file->size = kiln_blob_size(blob);
-        file->origin = info.origin;
-        file->compile_ns = info.compile_ns;
-        file->saved_ns = info.origin == KILN_ORIGIN_COMPILED ? 0 : kiln_blob_compile_ns(blob);
+        file->made.size = kiln_blob_size(blob);
+        file->made.origin = info.origin;
+        file->made.compile_ns = info.compile_ns;
+        file->made.saved_ns = info.origin == KILN_ORIGIN_COMPILED ? 0 : kiln_blob_compile_ns(blob);
         status = write_blob(job, file, blob, diag);
     }
     if (status == KILN_OK && job->depfile != NULL) {
@@ -163,24 +160,16 @@ static compile_turn take_turn(const compile_job *job, size_t index, kiln_diag *d
 {
     bool good = false;
     compiled_file *file = &job->files[index];
-    compile_facts facts = {0};
-    const compile_turn turn = compile_apart_begin(job->apart, index, file->file, &facts, diag);
+    const compile_turn turn = compile_apart_begin(job->apart, index, file->file, &file->made, diag);
     if (turn == COMPILE_CRASHED) {
         file->status = KILN_E_COMPILE;
     } else if (turn == COMPILE_DONE) {
-        file->origin = facts.origin;
-        file->size = facts.size;
-        file->total_ns = facts.total_ns;
-        file->compile_ns = facts.compile_ns;
-        file->saved_ns = facts.saved_ns;
         host_mutex_lock(job->mutex);
         file->output = output_for(job, file->file, &good);
         host_mutex_unlock(job->mutex);
     } else {
         file->status = compile_file(job, file, diag);
-        facts = (compile_facts){file->origin, file->size, file->total_ns, file->compile_ns,
-                                file->saved_ns};
-        compile_apart_end(job->apart, index, file->status == KILN_OK ? &facts : NULL);
+        compile_apart_end(job->apart, index, file->status == KILN_OK ? &file->made : NULL);
     }
     return turn;
 }
@@ -208,8 +197,8 @@ static void compile_one(void *user, size_t index)
         } else {
             kiln_diag_clear(&diag);
         }
-    } else if (file->origin == KILN_ORIGIN_COMPILED && turn == COMPILE_NOW) {
-        const char *time = out_time(job->context->pool, file->compile_ns);
+    } else if (file->made.origin == KILN_ORIGIN_COMPILED && turn == COMPILE_NOW) {
+        const char *time = out_time(job->context->pool, file->made.compile_ns);
         console_note(console, "compiled %s in %s", file->file, time != NULL ? time : "?");
     }
     host_mutex_unlock(job->mutex);
@@ -254,11 +243,12 @@ static compile_totals add_up(const compile_job *job)
     compile_totals totals = {0, 0, 0, 0};
     for (size_t i = 0; i < job->count; i++) {
         const compiled_file *file = &job->files[i];
-        bool made = file->origin == KILN_ORIGIN_COMPILED || file->origin == KILN_ORIGIN_NONE;
+        bool made =
+            file->made.origin == KILN_ORIGIN_COMPILED || file->made.origin == KILN_ORIGIN_NONE;
         totals.failed += file->status != KILN_OK;
         totals.compiled += file->status == KILN_OK && made;
         totals.hits += file->status == KILN_OK && !made;
-        totals.ns += file->total_ns;
+        totals.ns += file->made.total_ns;
     }
     return totals;
 }
@@ -271,10 +261,10 @@ static bool print_compiles_table(const compile_job *job)
     for (size_t i = 0; i < job->count; i++) {
         const compiled_file *file = &job->files[i];
         bool good = file->status == KILN_OK;
-        const char *cells[] = {file->file, good ? kiln_origin_name(file->origin) : "failed",
-                               good ? out_ms(pool, file->compile_ns) : "-",
-                               out_ms(pool, file->total_ns),
-                               good ? out_bytes(pool, file->size) : "-"};
+        const char *cells[] = {file->file, good ? kiln_origin_name(file->made.origin) : "failed",
+                               good ? out_ms(pool, file->made.compile_ns) : "-",
+                               out_ms(pool, file->made.total_ns),
+                               good ? out_bytes(pool, file->made.size) : "-"};
         out_table_add(&table, cells);
     }
     const char *time = out_time(pool, totals.ns);
@@ -297,11 +287,11 @@ static bool print_compiles_json(const compile_job *job)
         json_t *row = json_object();
         out_json_set(&row, "file", out_json_text(file->file));
         out_json_set(&row, "ok", json_boolean(file->status == KILN_OK));
-        out_json_set(&row, "origin", out_json_text(kiln_origin_name(file->origin)));
-        out_json_set(&row, "bytes", out_json_u64(file->size));
-        out_json_set(&row, "compile_ms", out_json_ms(file->compile_ns));
-        out_json_set(&row, "saved_ms", out_json_ms(file->saved_ns));
-        out_json_set(&row, "total_ms", out_json_ms(file->total_ns));
+        out_json_set(&row, "origin", out_json_text(kiln_origin_name(file->made.origin)));
+        out_json_set(&row, "bytes", out_json_u64(file->made.size));
+        out_json_set(&row, "compile_ms", out_json_ms(file->made.compile_ns));
+        out_json_set(&row, "saved_ms", out_json_ms(file->made.saved_ns));
+        out_json_set(&row, "total_ms", out_json_ms(file->made.total_ns));
         out_json_set(&row, "output",
                      file->output != NULL ? out_json_text(file->output) : json_null());
         out_json_set(&row, "status", out_json_text(kiln_status_name(file->status)));

@@ -11,7 +11,9 @@
 /* The result of a file's compile, shared with later processes. */
 typedef struct compile_facts {
     kiln_origin origin;
-    uint64_t size, total_ns, compile_ns, saved_ns;
+    uint64_t size, total_ns;
+    uint64_t compile_ns; /* of what was compiled now; 0 for a hit */
+    uint64_t saved_ns;   /* what the compile took that a hit saved */
 } compile_facts;
 
 typedef struct compile_apart compile_apart;
