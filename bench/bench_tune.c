@@ -103,14 +103,14 @@ static void build_fixed(bed *b)
 
 static double launch_fixed(bed *b, size_t index)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
     uint64_t ns = 0;
     const kiln_variant *variant = &b->list->variants[index];
     b->launch.shape = variant->launch;
     b->launch.shape.args = b->launch.args;
     b->launch.shape.arg_count = b->launch.count;
-    must(kernel_launch_write(&b->launch, b->kernel, b->data, false, &diag), &diag);
-    must(kernel_launch_run(&b->launch, b->programs[index], variant->entry, &ns, &diag), &diag);
+    kernel_launch_write(&b->launch, b->data, false);
+    kernel_launch_run(&b->launch, b->programs[index], variant->entry, &ns);
+    must(b->launch.status, b->launch.diag);
     return (double)ns / 1e3;
 }
 
@@ -197,9 +197,9 @@ static void run(const settings *how, cli_kernel *kernel, const kernel_variants *
         exit(1);
     }
     *b = (bed){.how = how, .kernel = kernel, .list = list, .data = data, .device = device};
-    must(kernel_launch_init(&b->launch, device, kernel, &kernel->forms[0].shape, data, &diag),
-         &diag);
-    must(kernel_launch_write(&b->launch, kernel, data, true, &diag), &diag);
+    kernel_launch_init(&b->launch, device, kernel, &kernel->forms[0].shape, data, &diag);
+    kernel_launch_write(&b->launch, data, true);
+    must(b->launch.status, &diag);
     const kiln_tuning tuning = tune(b);
     build_fixed(b);
     measure_fixed(b);

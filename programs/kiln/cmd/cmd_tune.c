@@ -120,11 +120,9 @@ static kiln_status measure_variants(tune_work *work, const kernel_variants *list
         const uint64_t ms = work->options->budget.value / 1000000;
         options.budget_ms = ms < 1 ? 1 : ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
     }
-    kiln_status status =
-        kernel_launch_init(&launch, device, kernel, &kernel->forms[0].shape, data, diag);
-    if (status == KILN_OK) {
-        status = kernel_launch_write(&launch, kernel, data, true, diag);
-    }
+    kernel_launch_init(&launch, device, kernel, &kernel->forms[0].shape, data, diag);
+    kernel_launch_write(&launch, data, true);
+    kiln_status status = launch.status;
     if (status == KILN_OK) {
         item->tuning.struct_size = sizeof(item->tuning);
         status = kiln_tune(device, &list->kernel, &options, &item->tuning, diag);

@@ -10,33 +10,33 @@ void kernel_shape_to_launch(const kernel_shape *shape, kiln_launch *out_launch)
     }
 }
 
-kiln_status kernel_launch_init(kernel_launch *launch, kiln_device *device, const cli_kernel *kernel,
-                               const kernel_shape *shape, const kernel_data *contents,
-                               kiln_diag *diag)
+static void describe_arg(kernel_launch *launch, kiln_device *device, const kernel_content *content,
+                         size_t index)
 {
-    *launch = (kernel_launch){0};
-    launch->count = kernel->arg_count;
-    kiln_status status = kiln_queue_create(device, &launch->queue, diag);
-    for (size_t i = 0; i < kernel->arg_count && status == KILN_OK; i++) {
-        const kernel_arg *arg = &kernel->args[i];
-        kiln_arg *out = &launch->args[i];
-        out->size = contents->args[i].size;
-        if (kernel_is_buffer(arg)) {
-            out->kind = KILN_ARG_BUFFER;
-            status = kiln_buffer_create(device, out->size, &launch->buffers[i], diag);
-            out->buffer = launch->buffers[i];
-            out->size = 0;
-        } else if (arg->access == KERNEL_LOCAL) {
-            out->kind = KILN_ARG_LOCAL;
-        } else {
-            out->kind = KILN_ARG_VALUE;
-            out->value = contents->args[i].initial;
-        }
+    const kernel_arg *arg = &launch->kernel->args[index];
+    kiln_arg *out = &launch->args[index];
+    if (kernel_is_buffer(arg)) {
+        launch->status =
+            kiln_buffer_create(device, content->size, &launch->buffers[index], launch->diag);
+        *out = (kiln_arg){.kind = KILN_ARG_BUFFER, .buffer = launch->buffers[index]};
+    } else if (arg->access == KERNEL_LOCAL) {
+        *out = (kiln_arg){.kind = KILN_ARG_LOCAL, .size = content->size};
+    } else {
+        *out = (kiln_arg){.kind = KILN_ARG_VALUE, .size = content->size, .value = content->initial};
+    }
+}
+
+void kernel_launch_init(kernel_launch *launch, kiln_device *device, const cli_kernel *kernel,
+                        const kernel_shape *shape, const kernel_data *contents, kiln_diag *diag)
+{
+    *launch = (kernel_launch){.kernel = kernel, .count = kernel->arg_count, .diag = diag};
+    launch->status = kiln_queue_create(device, &launch->queue, diag);
+    for (size_t i = 0; i < launch->count && launch->status == KILN_OK; i++) {
+        describe_arg(launch, device, &contents->args[i], i);
     }
     kernel_shape_to_launch(shape, &launch->shape);
     launch->shape.args = launch->args;
     launch->shape.arg_count = launch->count;
-    return status;
 }
 
 void kernel_launch_deinit(kernel_launch *launch)
@@ -48,44 +48,43 @@ void kernel_launch_deinit(kernel_launch *launch)
     *launch = (kernel_launch){0};
 }
 
-kiln_status kernel_launch_write(kernel_launch *launch, const cli_kernel *kernel,
-                                const kernel_data *contents, bool all, kiln_diag *diag)
+void kernel_launch_write(kernel_launch *launch, const kernel_data *contents, bool all)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < launch->count && status == KILN_OK; i++) {
-        if (launch->buffers[i] != NULL && (all || kernel->args[i].access == KERNEL_INOUT)) {
-            status = kiln_queue_write(launch->queue, launch->buffers[i], 0,
-                                      contents->args[i].initial, contents->args[i].size, diag);
+    for (size_t i = 0; i < launch->count && launch->status == KILN_OK; i++) {
+        if (launch->buffers[i] != NULL && (all || launch->kernel->args[i].access == KERNEL_INOUT)) {
+            launch->status =
+                kiln_queue_write(launch->queue, launch->buffers[i], 0, contents->args[i].initial,
+                                 contents->args[i].size, launch->diag);
         }
     }
-    return status;
 }
 
-kiln_status kernel_launch_run(kernel_launch *launch, kiln_program *program, const char *entry,
-                              uint64_t *out_device_ns, kiln_diag *diag)
+void kernel_launch_run(kernel_launch *launch, kiln_program *program, const char *entry,
+                       uint64_t *out_device_ns)
 {
     kiln_event *event = NULL;
+    if (launch->status != KILN_OK) {
+        return;
+    }
     kiln_status status =
-        kiln_queue_launch(launch->queue, program, entry, &launch->shape, &event, diag);
+        kiln_queue_launch(launch->queue, program, entry, &launch->shape, &event, launch->diag);
     if (status == KILN_OK) {
-        status = kiln_event_wait(event, diag);
+        status = kiln_event_wait(event, launch->diag);
     }
     if (status == KILN_OK && out_device_ns != NULL) {
-        status = kiln_event_elapsed(event, out_device_ns, diag);
+        status = kiln_event_elapsed(event, out_device_ns, launch->diag);
     }
     kiln_event_release(event);
-    return status;
+    launch->status = status;
 }
 
-kiln_status kernel_launch_read(kernel_launch *launch, const cli_kernel *kernel,
-                               kernel_data *contents, kiln_diag *diag)
+void kernel_launch_read(kernel_launch *launch, kernel_data *contents)
 {
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < launch->count && status == KILN_OK; i++) {
-        if (kernel_is_written(&kernel->args[i])) {
-            status = kiln_queue_read(launch->queue, launch->buffers[i], 0, contents->args[i].result,
-                                     contents->args[i].size, diag);
+    for (size_t i = 0; i < launch->count && launch->status == KILN_OK; i++) {
+        if (kernel_is_written(&launch->kernel->args[i])) {
+            launch->status =
+                kiln_queue_read(launch->queue, launch->buffers[i], 0, contents->args[i].result,
+                                contents->args[i].size, launch->diag);
         }
     }
-    return status;
 }

@@ -122,17 +122,11 @@ static kiln_status compute_reference(kiln_device *device, const cli_kernel *refe
     kernel_launch launch = {0};
     kiln_status status = kernel_build(reference, device, NULL, &built, diag);
     if (status == KILN_OK) {
-        status =
-            kernel_launch_init(&launch, device, reference, &reference->reference_shape, own, diag);
-    }
-    if (status == KILN_OK) {
-        status = kernel_launch_write(&launch, reference, own, true, diag);
-    }
-    if (status == KILN_OK) {
-        status = kernel_launch_run(&launch, built.program, built.entry, NULL, diag);
-    }
-    if (status == KILN_OK) {
-        status = kernel_launch_read(&launch, reference, own, diag);
+        kernel_launch_init(&launch, device, reference, &reference->reference_shape, own, diag);
+        kernel_launch_write(&launch, own, true);
+        kernel_launch_run(&launch, built.program, built.entry, NULL);
+        kernel_launch_read(&launch, own);
+        status = launch.status;
     }
     kernel_launch_deinit(&launch);
     kiln_program_release(built.program);

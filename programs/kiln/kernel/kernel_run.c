@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "kernel/kernel_launch.h"
 #include "kernel/kernel_params.h"
@@ -46,47 +47,38 @@ static void note_build(kiln_status status, const cli_kernel *kernel, const kerne
     }
 }
 
-static kiln_status launch_first(kernel_launch *launch, const cli_kernel *kernel,
-                                const kernel_built *built, kernel_data *data, kernel_result *result,
-                                kiln_diag *diag)
+static void launch_first(kernel_launch *launch, const kernel_built *built, kernel_data *data,
+                         kernel_result *result)
 {
-    kiln_status status = kernel_launch_write(launch, kernel, data, true, diag);
-    if (status == KILN_OK) {
-        uint64_t begin = host_now();
-        status = kernel_launch_run(launch, built->program, built->entry, NULL, diag);
-        result->first_launch_ns = host_now() - begin;
-    }
-    if (status == KILN_OK) {
-        uint64_t begin = host_now();
-        status = kernel_launch_read(launch, kernel, data, diag);
-        result->readback_ns = host_now() - begin;
+    kernel_launch_write(launch, data, true);
+    const uint64_t begin = host_now();
+    kernel_launch_run(launch, built->program, built->entry, NULL);
+    const uint64_t done = host_now();
+    kernel_launch_read(launch, data);
+    result->first_launch_ns = done - begin;
+    if (launch->status == KILN_OK) {
+        result->readback_ns = host_now() - done;
         result->first_result_ns = result->build_ns + result->first_launch_ns + result->readback_ns;
     }
-    return status;
 }
 
-static kiln_status repeat_launch(kernel_launch *launch, const cli_kernel *kernel,
-                                 const kernel_built *built, const kernel_data *data,
-                                 const kernel_run_options *options, kernel_result *result,
-                                 kiln_diag *diag)
+static void repeat_launch(kernel_launch *launch, const kernel_built *built, const kernel_data *data,
+                          const kernel_run_options *options, kernel_result *result)
 {
     uint64_t *times = calloc((size_t)options->repeats * 2 + 1, sizeof(*times));
     uint64_t spent = 0;
     uint32_t done = 0;
-    kiln_status status = KILN_OK;
     if (times == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, kernel->name, "no memory for the times");
+        launch->status = diag_no_memory(launch->diag, result->kernel);
+        return;
     }
     uint64_t *device_times = times + options->repeats;
     while (done < options->repeats && !(options->bounded && spent > repeat_limit_ns)) {
         /* A launch that changes its input would soon work on other numbers than the first. */
-        status = kernel_launch_write(launch, kernel, data, false, diag);
+        kernel_launch_write(launch, data, false);
         uint64_t begin = host_now();
-        if (status == KILN_OK) {
-            status =
-                kernel_launch_run(launch, built->program, built->entry, &device_times[done], diag);
-        }
-        if (status != KILN_OK) {
+        kernel_launch_run(launch, built->program, built->entry, &device_times[done]);
+        if (launch->status != KILN_OK) {
             break;
         }
         times[done] = host_now() - begin;
@@ -96,7 +88,6 @@ static kiln_status repeat_launch(kernel_launch *launch, const cli_kernel *kernel
     result->median_launch_ns = median_of(times, done);
     result->median_device_ns = median_of(device_times, done);
     free(times);
-    return status;
 }
 
 kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_data *data,
@@ -117,10 +108,9 @@ kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_dat
         status = kernel_params_check(built.program, built.entry, kernel, diag);
     }
     if (status == KILN_OK) {
-        status = kernel_launch_init(&launch, device, kernel, &built.form->shape, data, diag);
-    }
-    if (status == KILN_OK) {
-        status = launch_first(&launch, kernel, &built, data, result, diag);
+        kernel_launch_init(&launch, device, kernel, &built.form->shape, data, diag);
+        launch_first(&launch, &built, data, result);
+        status = launch.status;
     }
     if (status == KILN_OK && options->check && kernel_data_has_wanted(data)) {
         result->checked = true;
@@ -130,7 +120,8 @@ kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_dat
         result->ok = status == KILN_OK;
     }
     if (status == KILN_OK) {
-        status = repeat_launch(&launch, kernel, &built, data, options, result, diag);
+        repeat_launch(&launch, &built, data, options, result);
+        status = launch.status;
     }
     kernel_launch_deinit(&launch);
     kiln_program_release(built.program);
