@@ -444,5 +444,6 @@ int main(int argc, char **argv)
     }
     const int failures =
         child_before_pocl(cmocka_run_group_tests(on_fakes, NULL, NULL), "build", "");
+    (void)setenv("KILN_CAPTURE", "1", 1);
     return failures + cmocka_run_group_tests(on_pocl, NULL, NULL);
 }
