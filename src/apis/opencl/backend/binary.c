@@ -115,26 +115,6 @@ kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language lan
     return KILN_OK;
 }
 
-static kiln_status reject_binary(kiln_diag *diag, const char *call, cl_int code)
-{
-    (void)kn_opencl_fail(diag, "loading an OpenCL binary", call, code);
-    if (diag != NULL) {
-        diag->status = KILN_E_REJECTED;
-    }
-    return KILN_E_REJECTED;
-}
-
-/* Whatever a driver says about a binary other than being out of memory, another compile may cure.
- */
-static kiln_status fail_load(kiln_diag *diag, const char *call, cl_int code)
-{
-    kiln_status status = kn_opencl_error_status(code);
-    if (status == KILN_E_NOMEM || status == KILN_E_UNAVAILABLE) {
-        return kn_opencl_fail(diag, "loading an OpenCL binary", call, code);
-    }
-    return reject_binary(diag, call, code);
-}
-
 /* A driver that refuses options of the front end with a binary gets the others. */
 static cl_int build_loaded(const kn_opencl_site *site, cl_program program, const char *options)
 {
@@ -170,13 +150,13 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
         if (program != NULL) {
             (void)site->api->clReleaseProgram(program);
         }
-        return fail_load(diag, "clCreateProgramWithBinary",
-                         code != CL_SUCCESS ? code : binary_code);
+        return kn_opencl_fail_load(diag, "clCreateProgramWithBinary",
+                                   code != CL_SUCCESS ? code : binary_code);
     }
     code = build_loaded(site, program, options);
     if (code != CL_SUCCESS) {
         (void)site->api->clReleaseProgram(program);
-        return fail_load(diag, "clBuildProgram", code);
+        return kn_opencl_fail_load(diag, "clBuildProgram", code);
     }
     *out_program = program;
     return KILN_OK;

@@ -139,3 +139,15 @@ kiln_status kn_opencl_fail_run(kiln_diag *diag, const char *what, const char *ca
     return fail_with(diag, wild ? KILN_E_DEVICE_LOST : kn_opencl_error_status(code), what, call,
                      code);
 }
+
+kiln_status kn_opencl_fail_load(kiln_diag *diag, const char *call, cl_int code)
+{
+    const kiln_status status = kn_opencl_fail(diag, "loading an OpenCL binary", call, code);
+    if (status == KILN_E_NOMEM || status == KILN_E_UNAVAILABLE) {
+        return status;
+    }
+    if (diag != NULL) {
+        diag->status = KILN_E_REJECTED;
+    }
+    return KILN_E_REJECTED;
+}

@@ -16,4 +16,8 @@ kiln_status kn_opencl_fail(kiln_diag *diag, const char *what, const char *call, 
  * kernel that went wild there. */
 kiln_status kn_opencl_fail_run(kiln_diag *diag, const char *what, const char *call, cl_int code);
 
+/* The same for a binary: whatever a driver says of one, but that it is out of memory or its device
+ * is gone, is KILN_E_REJECTED, which another compile may cure. */
+kiln_status kn_opencl_fail_load(kiln_diag *diag, const char *call, cl_int code);
+
 #endif

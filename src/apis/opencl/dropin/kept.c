@@ -8,10 +8,8 @@
 #include "apis/opencl/dropin/assemble.h"
 #include "apis/opencl/dropin/budget.h"
 #include "apis/opencl/dropin/make.h"
-#include "apis/opencl/dropin/worth.h"
 #include "base/checked.h"
 #include "base/log.h"
-#include "engine/late.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 
@@ -97,15 +95,6 @@ static void mark_stored(kept_list *list, const kiln_key *key)
     kn_mutex_unlock(&list->mutex);
 }
 
-static size_t count_kernels(const kept_list *list, cl_program program)
-{
-    size_t count = 0;
-    return list->api.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(count), &count,
-                                      NULL) == CL_SUCCESS
-               ? count
-               : 1;
-}
-
 static void join_job(kept_job *job)
 {
     kn_thread_join(job->thread);
@@ -126,35 +115,14 @@ static kept_program *find_cheapest(const kept_list *list)
     return cheapest;
 }
 
-static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    const kn_request request = {
-        .cache = cache, .recipe = kept->recipe, .name = "an OpenCL program"};
-    const uint64_t start = kn_clock_now();
-    mark_stored(list, &kept->key); /* one that fails is not tried again */
-    const kiln_status status = kn_late_publish(&request, kept->compile_ns, read_kept, kept, &diag);
-    if (status != KILN_OK && status != KILN_MISS) {
-        kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary at the end", &diag);
-    }
-    if (status != KILN_MISS) {
-        kn_opencl_budget_spend(kept->cost, kn_clock_now() - start);
-    }
-    kiln_diag_clear(&diag);
-}
-
 /* 0 for what is not to be read: it was not launched, as far as that is known. Which files PoCL
  * loads is known of those that link them; with the default cache nothing can have been launched
  * yet. */
 static uint64_t expect_cost(const kept_list *list, const kept_program *kept, bool all)
 {
-    const size_t kernels = count_kernels(list, kept->program);
-    const uint64_t guess = (kernels > 0 ? kernels : 1) * KN_OPENCL_WORTH_GUESS_NS;
-    const uint64_t cost = kept->one_call ? 0
-                          : kept->takes_linker
-                              ? kn_opencl_worth_cost(&list->api, kept->program, kernels)
-                              : guess;
-    return cost == 0 && all ? guess : cost;
+    const uint64_t cost =
+        kept->one_call ? 0 : kn_opencl_budget_cost(&list->api, kept->program, kept->takes_linker);
+    return cost == 0 && all ? kn_opencl_budget_guess(&list->api, kept->program) : cost;
 }
 
 static void log_left_out(const kept_list *list)
@@ -182,10 +150,22 @@ static void read_unread(kept_list *list, kiln_cache *cache)
     }
     kept_program *kept = find_cheapest(list);
     while (kept != NULL && (all || kn_opencl_budget_allows(kept->cost, kn_opencl_budget_now()))) {
-        read_at_end(list, cache, kept);
+        const kn_request request = {
+            .cache = cache, .recipe = kept->recipe, .name = "an OpenCL program"};
+        mark_stored(list, &kept->key); /* one that fails is not tried again */
+        kn_ignore(
+            kn_opencl_budget_publish(&request, kept->compile_ns, read_kept, kept, kept->cost));
         kept = find_cheapest(list);
     }
     log_left_out(list);
+}
+
+static void destroy_list(kept_list *list)
+{
+    kn_dylib_retire(list->lib);
+    kn_mutex_deinit(&list->reading);
+    kn_mutex_deinit(&list->mutex);
+    free(list);
 }
 
 /* The cache goes, and nobody begins to build or capture any more. */
@@ -206,10 +186,7 @@ static void end_list(kn_cache_companion *companion, kiln_cache *cache)
         list->programs = kept->next;
         destroy_program(list, kept);
     }
-    kn_dylib_retire(list->lib);
-    kn_mutex_deinit(&list->reading);
-    kn_mutex_deinit(&list->mutex);
-    free(list);
+    destroy_list(list);
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -235,12 +212,16 @@ static kept_list *create_list(kiln_cache *cache)
     kept_list *there =
         (kept_list *)(void *)kn_cache_companion_set(cache, KN_COMPANION_KEPT, &list->companion);
     if (there != list) {
-        kn_dylib_retire(list->lib);
-        kn_mutex_deinit(&list->reading);
-        kn_mutex_deinit(&list->mutex);
-        free(list);
+        destroy_list(list);
     }
     return there;
+}
+
+/* NULL: no memory, or no library. */
+static kept_list *use_list(kiln_cache *cache)
+{
+    kept_list *list = find_list(cache);
+    return list != NULL ? list : create_list(cache);
 }
 
 /* With the mutex held: of the programs that nobody else holds, drops those that the cache has, and
@@ -289,8 +270,7 @@ static kept_program *create_kept_program(kept_list *list, kn_opencl_request *req
 void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unread,
                         uint64_t compile_ns)
 {
-    kept_list *list = find_list(request->cache);
-    list = list != NULL ? list : create_list(request->cache);
+    kept_list *list = use_list(request->cache);
     kept_program *kept = list != NULL ? create_kept_program(list, request, program) : NULL;
     if (kept == NULL) {
         return;
@@ -334,8 +314,7 @@ bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob, bool h
     if (request->own_cache != NULL || !kn_opencl_assemble_wanted(request, blob)) {
         return false;
     }
-    kept_list *list = find_list(request->cache);
-    list = list != NULL ? list : create_list(request->cache);
+    kept_list *list = use_list(request->cache);
     if (list == NULL) {
         return false;
     }
@@ -451,8 +430,7 @@ kiln_status kn_opencl_kept_start(kiln_cache *cache, kn_opencl_wish *wish,
         return kiln_diag_set(diag, KILN_E_INVALID, "open a cache and pass it", what,
                              "the default cache cannot wait for it");
     }
-    kept_list *list = find_list(cache);
-    list = list != NULL ? list : create_list(cache);
+    kept_list *list = use_list(cache);
     kept_job *job = list != NULL ? calloc(1, sizeof(*job)) : NULL;
     if (job == NULL) {
         return kiln_diag_set(diag, list != NULL ? KILN_E_NOMEM : KILN_E_UNAVAILABLE, NULL, what,

@@ -37,12 +37,12 @@ static void attach_logs(const kn_opencl_request *request, cl_program program, ki
     kn_strbuf_deinit(&whole);
 }
 
-static kiln_status create_from_source(const kn_opencl_request *request, const char *text,
-                                      size_t length, cl_program *out_program, kiln_diag *diag)
+static kiln_status create_from_source(const kn_opencl_api *api, cl_context context,
+                                      const char *text, size_t length, cl_program *out_program,
+                                      kiln_diag *diag)
 {
     cl_int code = CL_SUCCESS;
-    *out_program =
-        request->api.clCreateProgramWithSource(request->wish->context, 1, &text, &length, &code);
+    *out_program = api->clCreateProgramWithSource(context, 1, &text, &length, &code);
     return *out_program != NULL && code == CL_SUCCESS
                ? KILN_OK
                : kn_opencl_fail(diag, "making an OpenCL program", "clCreateProgramWithSource",
@@ -65,7 +65,8 @@ static kiln_status build_plain(const kn_opencl_request *request, cl_program *out
         return status;
     }
     cl_program program = NULL;
-    kiln_status status = create_from_source(request, text->text, text->length, &program, diag);
+    kiln_status status =
+        create_from_source(&request->api, wish->context, text->text, text->length, &program, diag);
     if (status == KILN_OK) {
         const cl_int code = request->api.clBuildProgram(program, (cl_uint)wish->device_count,
                                                         wish->devices, text->options, NULL, NULL);
@@ -84,43 +85,51 @@ static kiln_status build_plain(const kn_opencl_request *request, cl_program *out
 
 /* --- compile and link ------------------------------------------------------------------------- */
 
-static void release_all(const kn_opencl_request *request, cl_program *programs, size_t count)
+static void release_all(const kn_opencl_api *api, cl_program *programs, size_t count)
 {
     for (size_t i = 0; programs != NULL && i < count; i++) {
         if (programs[i] != NULL) {
-            (void)request->api.clReleaseProgram(programs[i]);
+            (void)api->clReleaseProgram(programs[i]);
         }
     }
     free(programs);
 }
 
-static kiln_status compile_unit(const kn_opencl_request *request, const kn_opencl_text *text,
-                                cl_program *out_program, kiln_diag *diag)
+kiln_status kn_opencl_make_compiled(const kn_opencl_api *api, const kn_opencl_wish *wish,
+                                    const kn_opencl_text *text, cl_program program, kiln_diag *diag)
 {
-    const kn_opencl_wish *wish = request->wish;
     const size_t count = text->header_count;
     cl_program *headers = calloc(count + 1, sizeof(cl_program));
     const char **names = calloc(count + 1, sizeof(*names));
     kiln_status status = headers != NULL && names != NULL ? KILN_OK : kn_no_memory(diag, compiling);
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         names[i] = text->headers[i].name;
-        status = create_from_source(request, text->headers[i].text, text->headers[i].length,
-                                    &headers[i], diag);
+        status = create_from_source(api, wish->context, text->headers[i].text,
+                                    text->headers[i].length, &headers[i], diag);
     }
     if (status == KILN_OK) {
-        status = create_from_source(request, text->text, text->length, out_program, diag);
-    }
-    if (status == KILN_OK) {
-        const cl_int code = request->api.clCompileProgram(
-            *out_program, (cl_uint)wish->device_count, wish->devices, text->options, (cl_uint)count,
+        const cl_int code = api->clCompileProgram(
+            program, (cl_uint)wish->device_count, wish->devices, text->options, (cl_uint)count,
             count > 0 ? headers : NULL, count > 0 ? names : NULL, NULL, NULL);
-        if (code != CL_SUCCESS) {
-            status = kn_opencl_fail(diag, compiling, "clCompileProgram", code);
+        status = code == CL_SUCCESS ? KILN_OK
+                                    : kn_opencl_fail(diag, compiling, "clCompileProgram", code);
+    }
+    release_all(api, headers, count);
+    free(names);
+    return status;
+}
+
+static kiln_status compile_unit(const kn_opencl_request *request, const kn_opencl_text *text,
+                                cl_program *out_program, kiln_diag *diag)
+{
+    kiln_status status = create_from_source(&request->api, request->wish->context, text->text,
+                                            text->length, out_program, diag);
+    if (status == KILN_OK) {
+        status = kn_opencl_make_compiled(&request->api, request->wish, text, *out_program, diag);
+        if (status != KILN_OK) {
             attach_logs(request, *out_program, diag);
         }
     }
-    release_all(request, headers, count);
-    free(names);
     return status;
 }
 
@@ -156,7 +165,7 @@ static kiln_status compile_and_link(const kn_opencl_request *request, cl_program
     if (status == KILN_OK) {
         status = link_units(request, units, out_program, diag);
     }
-    release_all(request, units, wish->text_count);
+    release_all(&request->api, units, wish->text_count);
     return status;
 }
 
@@ -353,18 +362,6 @@ static bool split_bytes(const kn_opencl_request *request, const kiln_blob *blob,
     return left == 0;
 }
 
-static kiln_status reject_program(kiln_diag *diag, const char *call, cl_int code)
-{
-    kiln_status status = kn_opencl_fail(diag, loading, call, code);
-    if (status != KILN_E_NOMEM && status != KILN_E_UNAVAILABLE) {
-        status = KILN_E_REJECTED;
-        if (diag != NULL) {
-            diag->status = status;
-        }
-    }
-    return status;
-}
-
 static kiln_status load_many(const kn_opencl_request *request, const kiln_blob *blob,
                              const char *options, cl_program *out_program, kiln_diag *diag)
 {
@@ -391,7 +388,7 @@ static kiln_status load_many(const kn_opencl_request *request, const kiln_blob *
         if (program != NULL) {
             (void)request->api.clReleaseProgram(program);
         }
-        return reject_program(diag, call, code);
+        return kn_opencl_fail_load(diag, call, code);
     }
     *out_program = program;
     return KILN_OK;

@@ -10,6 +10,10 @@
 kiln_status kn_opencl_make(const kn_opencl_request *request, cl_program *out_program,
                            kiln_diag *diag);
 
+/* clCompileProgram of a text's `program`, with programs of its headers for the call. */
+kiln_status kn_opencl_make_compiled(const kn_opencl_api *api, const kn_opencl_wish *wish,
+                                    const kn_opencl_text *text, cl_program program,
+                                    kiln_diag *diag);
 /* Compiles the first text with clCompileProgram, and links nothing. */
 kiln_status kn_opencl_make_unit(const kn_opencl_request *request, cl_program *out_program,
                                 kiln_diag *diag);

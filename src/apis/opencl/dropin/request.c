@@ -7,6 +7,7 @@
 
 #include "apis/opencl/backend/options.h"
 #include "apis/opencl/backend/status.h"
+#include "base/checked.h"
 #include "base/diag.h"
 #include "base/stages.h"
 #include "base/text.h"
@@ -48,6 +49,11 @@ static kiln_status open_driver(kn_opencl_request *request, const kn_opencl_api *
     return status == KILN_OK
                ? describe_device(request, request->wish->devices[0], &request->unit, diag)
                : status;
+}
+
+static void bypass_for(kn_opencl_request *request, const char *reason)
+{
+    kn_text_put(request->bypass, sizeof(request->bypass), reason);
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -100,8 +106,8 @@ static kiln_status read_option(kn_opencl_request *request, kn_opencl_part *part,
                                const kn_opencl_option *option, kiln_diag *diag)
 {
     if (option->quoted_before) {
-        kn_text_put(request->bypass, sizeof(request->bypass),
-                    "quotes begin before an include directory, which drivers read differently");
+        bypass_for(request,
+                   "quotes begin before an include directory, which drivers read differently");
     }
     if (option->dir != NULL) {
         return add_dir(part, option->dir, option->raw_dir, diag);
@@ -148,8 +154,7 @@ static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part
         status = kn_no_memory(diag, building);
     }
     if (reader.odd) {
-        kn_text_put(request->bypass, sizeof(request->bypass),
-                    "the options are quoted in a way that drivers read differently");
+        bypass_for(request, "the options are quoted in a way that drivers read differently");
     }
     kn_opencl_option_reader_deinit(&reader);
     return status;
@@ -163,19 +168,19 @@ static void read_link_options(kn_opencl_request *request)
     const char *at = request->wish->link_options;
     kn_strbuf_init(&token, 0);
     for (const char *raw = at; kn_opencl_option_next(&at, &token, &odd); raw = at) {
+        const char *reason = kn_opencl_option_reason("", kn_strbuf_text(&token));
         raw += strspn(raw, " \t\r\n\v\f");
         kiln_recipe_add_text(request->recipe, "link.option", raw, (size_t)(at - raw));
         if (strcmp(kn_strbuf_text(&token), "-create-library") == 0) {
-            kn_text_put(request->bypass, sizeof(request->bypass), "it is linked to a library");
-        } else if (kn_opencl_option_reason("", kn_strbuf_text(&token)) != NULL) {
-            kn_text_put(request->bypass, sizeof(request->bypass),
-                        kn_opencl_option_reason("", kn_strbuf_text(&token)));
+            bypass_for(request, "it is linked to a library");
+        } else if (reason != NULL) {
+            bypass_for(request, reason);
         }
     }
     kn_strbuf_deinit(&token);
     if (odd) {
-        kn_text_put(request->bypass, sizeof(request->bypass),
-                    "the linker's options are quoted in a way that drivers read differently");
+        bypass_for(request,
+                   "the linker's options are quoted in a way that drivers read differently");
     }
 }
 
@@ -194,7 +199,7 @@ static kiln_status add_identity(kn_opencl_request *request, const kn_opencl_unit
     }
     free(modules);
     if (unit->is_pocl && kn_pocl_files_reason() != NULL) {
-        kn_text_put(request->bypass, sizeof(request->bypass), kn_pocl_files_reason());
+        bypass_for(request, kn_pocl_files_reason());
     }
     return status;
 }
@@ -245,7 +250,7 @@ static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *p
     kn_closure **found = &part->closures[2 * reading + (dir == NULL)];
     kiln_status status = kn_closure_find(&closure, found, diag);
     if (status == KILN_OK && (*found)->bypass) {
-        kn_text_put(request->bypass, sizeof(request->bypass), (*found)->reason);
+        bypass_for(request, (*found)->reason);
     }
     return status;
 }
@@ -317,11 +322,9 @@ static kiln_status add_headers(kn_opencl_request *request, kn_opencl_part *part,
         part->sources[i].options = (const char *const *)&options;
         part->sources[i].option_count = 1;
     }
-    kiln_status status = KILN_OK;
     add_own_headers(request, part);
-    if (request->bypass[0] == '\0') {
-        status = add_closures(request, part, diag);
-    }
+    const kiln_status status =
+        request->bypass[0] == '\0' ? add_closures(request, part, diag) : KILN_OK;
     for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
         part->sources[i].options = NULL;
         part->sources[i].option_count = 0;
@@ -425,25 +428,33 @@ kiln_status kn_opencl_request_mark_layer(kn_opencl_request *request, bool compil
     return kiln_recipe_status(request->recipe, diag);
 }
 
+/* The next closure that counts, after `*at` of all places; NULL: there is none. */
+static kn_closure *next_closure(const kn_opencl_request *request, size_t *at)
+{
+    kn_closure *closure = NULL;
+    while (closure == NULL && *at < KN_OPENCL_CLOSURES * request->wish->text_count) {
+        closure = request->parts[*at / KN_OPENCL_CLOSURES].closures[*at % KN_OPENCL_CLOSURES];
+        closure = closure != NULL && !closure->bypass ? closure : NULL;
+        (*at)++;
+    }
+    return closure;
+}
+
 bool kn_opencl_request_still_true(kn_opencl_request *request)
 {
-    bool holds = true;
-    for (size_t i = 0; i < KN_OPENCL_CLOSURES * request->wish->text_count; i++) {
-        kn_closure *closure =
-            request->parts[i / KN_OPENCL_CLOSURES].closures[i % KN_OPENCL_CLOSURES];
-        holds = holds && (closure == NULL || closure->bypass || kn_closure_still_true(closure));
+    size_t at = 0;
+    kn_closure *closure = next_closure(request, &at);
+    while (closure != NULL && kn_closure_still_true(closure)) {
+        closure = next_closure(request, &at);
     }
-    return holds;
+    return closure == NULL;
 }
 
 void kn_opencl_request_save(kn_opencl_request *request)
 {
-    for (size_t i = 0; i < KN_OPENCL_CLOSURES * request->wish->text_count; i++) {
-        kn_closure *closure =
-            request->parts[i / KN_OPENCL_CLOSURES].closures[i % KN_OPENCL_CLOSURES];
-        if (closure != NULL && !closure->bypass) {
-            kn_closure_save(closure);
-        }
+    size_t at = 0;
+    for (kn_closure *closure; (closure = next_closure(request, &at)) != NULL;) {
+        kn_closure_save(closure);
     }
 }
 

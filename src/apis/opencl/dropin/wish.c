@@ -25,6 +25,18 @@ static void free_text(kn_opencl_text *text)
     free(text->text);
 }
 
+bool kn_opencl_wish_find(const kn_opencl_wish *wish, const struct _cl_device_id *device,
+                         uint32_t *out_index)
+{
+    for (size_t i = 0; i < wish->device_count; i++) {
+        if (wish->devices[i] == device) {
+            *out_index = (uint32_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 kn_opencl_wish *kn_opencl_wish_retain(kn_opencl_wish *wish)
 {
     (void)atomic_fetch_add_explicit(&wish->references, 1, memory_order_relaxed);

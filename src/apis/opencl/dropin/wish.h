@@ -34,6 +34,9 @@ kiln_status kn_opencl_wish_create(const kiln_opencl_request *request, kn_opencl_
 kiln_status kn_opencl_wish_create_plain(struct _cl_context *context, struct _cl_device_id *device,
                                         const char *text, const char *options,
                                         kn_opencl_wish **out_wish, kiln_diag *diag);
+/* Which of its devices that is; false: none. */
+bool kn_opencl_wish_find(const kn_opencl_wish *wish, const struct _cl_device_id *device,
+                         uint32_t *out_index);
 kn_opencl_wish *kn_opencl_wish_retain(kn_opencl_wish *wish);
 void kn_opencl_wish_release(kn_opencl_wish *wish);
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apis/opencl/dropin/make.h"
 #include "apis/opencl/layer/notify.h"
+#include "base/checked.h"
 #include "sys/clock.h"
-
-#define DEVICES_LIMIT 64u
 
 void kn_layer_build_destroy(kn_layer_build *build)
 {
@@ -193,7 +193,6 @@ static kn_opencl_wish *wish_of_text(const kn_layer_program *program, bool compil
 {
     const cl_icd_dispatch *target = kn_layer_target();
     cl_device_id devices[DEVICES_LIMIT];
-    cl_context context = NULL;
     kn_opencl_wish *wish = NULL;
     kiln_header *headers = compile ? read_headers(a) : NULL;
     const kiln_opencl_unit unit = {.struct_size = sizeof(unit),
@@ -203,21 +202,16 @@ static kn_opencl_wish *wish_of_text(const kn_layer_program *program, bool compil
                                    .options = a->options,
                                    .headers = headers,
                                    .header_count = headers != NULL ? a->header_count : 0};
-    const kiln_opencl_request request = {.struct_size = sizeof(request),
-                                         .devices = devices,
-                                         .device_count =
-                                             choose_devices(program->handle, a, devices),
-                                         .units = &unit,
-                                         .unit_count = 1,
-                                         .link = compile};
-    kiln_opencl_request whole = request;
+    kiln_opencl_request request = {.struct_size = sizeof(request),
+                                   .devices = devices,
+                                   .device_count = choose_devices(program->handle, a, devices),
+                                   .units = &unit,
+                                   .unit_count = 1,
+                                   .link = compile};
     if (request.device_count > 0 && (!compile || headers != NULL) &&
-        target->clGetProgramInfo(program->handle, CL_PROGRAM_CONTEXT, sizeof(cl_context), &context,
-                                 NULL) == CL_SUCCESS) {
-        whole.context = context;
-        if (kn_opencl_wish_create(&whole, &wish, NULL) != KILN_OK) {
-            wish = NULL;
-        }
+        target->clGetProgramInfo(program->handle, CL_PROGRAM_CONTEXT, sizeof(cl_context),
+                                 &request.context, NULL) == CL_SUCCESS) {
+        kn_ignore(kn_opencl_wish_create(&request, &wish, NULL)); /* NULL after a failure */
     }
     free_headers(headers, a->header_count);
     return wish;
@@ -231,6 +225,32 @@ static kn_opencl_wish *make_wish(const kn_layer_program *program, bool compile,
     kn_opencl_wish *wish = text != NULL ? wish_of_text(program, compile, a, text, length) : NULL;
     free(text);
     return wish;
+}
+
+/* --- catching up ------------------------------------------------------------------------------ */
+
+bool kn_layer_build_catch_up(kn_layer_program *program)
+{
+    kn_layer_build *build = program->build;
+    if (build == NULL || program->plain) {
+        return true;
+    }
+    if (kn_handles_has_kernels(program)) {
+        return false;
+    }
+    const kn_opencl_wish *wish = build->wish;
+    program->plain = true;
+    if (build->deferred) {
+        /* What it says is in the program, for whom it concerns. */
+        kn_ignore(
+            kn_opencl_make_compiled(kn_layer_api(), wish, &wish->texts[0], program->handle, NULL));
+        build->deferred = false;
+        return true;
+    }
+    (void)kn_layer_target()->clBuildProgram(program->handle, (cl_uint)wish->device_count,
+                                            wish->devices, wish->texts[0].options, NULL, NULL);
+    kn_layer_build_forget(program);
+    return true;
 }
 
 /* --- building --------------------------------------------------------------------------------- */
@@ -264,15 +284,13 @@ static cl_int lookup_and_answer(kn_layer_program *program, bool compile, kn_open
 /* A second build replaces the first, but only for its devices. */
 static bool covers_devices(const kn_opencl_wish *earlier, const kn_opencl_wish *later)
 {
-    bool all = true;
-    for (size_t i = 0; i < earlier->device_count && all; i++) {
-        bool found = false;
-        for (size_t k = 0; k < later->device_count; k++) {
-            found = found || later->devices[k] == earlier->devices[i];
-        }
-        all = found;
+    uint32_t index = 0;
+    size_t covered = 0;
+    while (covered < earlier->device_count &&
+           kn_opencl_wish_find(later, earlier->devices[covered], &index)) {
+        covered++;
     }
-    return all;
+    return covered == earlier->device_count;
 }
 
 /* A call that the driver refuses leaves of an earlier build what this driver leaves: it builds what

@@ -9,6 +9,8 @@
 
 #include "apis/opencl/dropin/frontend.h"
 
+#define DEVICES_LIMIT 64u
+
 typedef struct kn_layer_build {
     kn_opencl_wish *wish;
     cl_program loaded;  /* a hit of clBuildProgram; NULL: none */
@@ -43,8 +45,8 @@ cl_int kn_layer_build_program(kn_layer_program *program, bool compile, const kn_
 cl_int kn_layer_build_call(cl_program handle, bool compile, const kn_layer_arguments *a,
                            kn_cl_notify *notify, void *user);
 
-/* The driver builds or compiles what the cache was to answer for (catch_up.c). False where it has
- * kernels. */
+/* The driver builds or compiles what the cache was to answer for, since something is asked that
+ * only the driver can answer. False where it has kernels. */
 bool kn_layer_build_catch_up(kn_layer_program *program);
 /* Drops what stands behind a program. */
 void kn_layer_build_forget(kn_layer_program *program);

@@ -9,23 +9,11 @@
 #include "apis/opencl/dropin/budget.h"
 #include "apis/opencl/dropin/kept.h"
 #include "apis/opencl/dropin/make.h"
-#include "apis/opencl/dropin/worth.h"
-#include "base/checked.h"
 #include "base/log.h"
-#include "engine/late.h"
 #include "interpose/session.h"
 #include "interpose/uncancelled.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
-
-static size_t count_kernels_of(const kn_layer_program *program)
-{
-    size_t kernels = 0;
-    return kn_layer_target()->clGetProgramInfo(program->handle, CL_PROGRAM_NUM_KERNELS,
-                                               sizeof(kernels), &kernels, NULL) == CL_SUCCESS
-               ? kernels
-               : 1;
-}
 
 /* PoCL may abort on a kernel that the application never launches. */
 static kiln_status read_finished(void *user, kiln_blob **out_blob, kiln_diag *diag)
@@ -49,31 +37,18 @@ static void report_stored(const kiln_key *key, uint64_t took_ns)
                                           .key = key});
 }
 
-static bool store_finished(kn_layer_program *program, kiln_cache *cache)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    const kn_request request = {
-        .cache = cache, .recipe = program->build->recipe, .name = "an OpenCL program"};
-    const kiln_status status =
-        kn_late_publish(&request, program->build->compile_ns, read_finished, program, &diag);
-    if (status != KILN_OK && status != KILN_MISS) {
-        kn_log_diag(KILN_LOG_INFO, "storing an OpenCL binary", &diag);
-    }
-    kiln_diag_clear(&diag);
-    return status == KILN_OK;
-}
-
 /* 0: nothing of it was launched. */
 static uint64_t expect_cost_of(const kn_layer_program *program)
 {
-    return kn_opencl_worth_cost(kn_layer_api(), program->handle, count_kernels_of(program));
+    return kn_opencl_budget_cost(kn_layer_api(), program->handle, true);
 }
 
 /* What was not launched is stored for a user who has asked for it. */
 static bool read_allowed(kn_layer_program *program, kiln_cache *cache)
 {
     const uint64_t expected = expect_cost_of(program);
-    const uint64_t start = kn_clock_now();
+    const kn_request request = {
+        .cache = cache, .recipe = program->build->recipe, .name = "an OpenCL program"};
     if (!kn_opencl_budget_is_lifted() &&
         (expected == 0 || !kn_opencl_budget_allows(expected, kn_opencl_budget_now()))) {
         kn_log(KILN_LOG_DEBUG,
@@ -82,9 +57,8 @@ static bool read_allowed(kn_layer_program *program, kiln_cache *cache)
                (double)expected / 1e6);
         return false;
     }
-    const bool stored = store_finished(program, cache);
-    kn_opencl_budget_spend(expected, kn_clock_now() - start);
-    return stored;
+    return kn_opencl_budget_publish(&request, program->build->compile_ns, read_finished, program,
+                                    expected) == KILN_OK;
 }
 
 void kn_layer_capture_program(kn_layer_program *program)

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "apis/opencl/layer/notify.h"
+#include "base/checked.h"
 #include "sys/clock.h"
 
 #define INPUTS_LIMIT 4096u
-#define DEVICES_LIMIT 64u
 
 typedef struct link_call {
     cl_context context;
@@ -78,10 +78,8 @@ static bool is_linkable(kn_layer_program *input, const cl_device_id *devices, si
     const kn_layer_build *build = input != NULL ? input->build : NULL;
     bool known = build != NULL && build->unit;
     for (size_t i = 0; known && i < count; i++) {
-        known = false;
-        for (size_t k = 0; k < build->wish->device_count; k++) {
-            known = known || build->wish->devices[k] == devices[i];
-        }
+        uint32_t index = 0;
+        known = kn_opencl_wish_find(build->wish, devices[i], &index);
     }
     return known;
 }
@@ -148,8 +146,8 @@ static kn_opencl_wish *wish_of_inputs(const link_call *call, kn_opencl_wish **pa
                                          .unit_count = a->header_count,
                                          .link = true,
                                          .link_options = a->options};
-    if (known && kn_opencl_wish_create(&request, &wish, NULL) != KILN_OK) {
-        wish = NULL;
+    if (known) {
+        kn_ignore(kn_opencl_wish_create(&request, &wish, NULL)); /* NULL after a failure */
     }
     return wish;
 }

@@ -145,17 +145,6 @@ cl_int CL_API_CALL kn_layer_program_info(cl_program handle, cl_program_info name
 
 /* --- builds ----------------------------------------------------------------------------------- */
 
-static bool find_wished_device(const kn_opencl_wish *wish, cl_device_id device, uint32_t *out_index)
-{
-    for (size_t i = 0; i < wish->device_count; i++) {
-        if (wish->devices[i] == device) {
-            *out_index = (uint32_t)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 static cl_int ask_build(kn_layer_program *program, cl_device_id device, cl_program_build_info name,
                         size_t size, void *value, size_t *out_size)
 {
@@ -165,7 +154,7 @@ static cl_int ask_build(kn_layer_program *program, cl_device_id device, cl_progr
     cl_int code = CL_SUCCESS;
     kn_answer_query query = {KN_ANSWER_BUILD, 0, 0, name};
     if (build != NULL && build->answers != NULL &&
-        find_wished_device(build->wish, device, &query.first)) {
+        kn_opencl_wish_find(build->wish, device, &query.first)) {
         const bool linked = build->loaded == NULL && !build->unit;
         const char *options = linked ? build->wish->link_options : build->wish->texts[0].options;
         if (name == CL_PROGRAM_BUILD_OPTIONS) { /* which drivers may forget with a binary */
@@ -346,7 +335,7 @@ cl_int CL_API_CALL kn_layer_kernel_group_info(cl_kernel kernel, cl_device_id dev
     cl_int code = CL_SUCCESS;
     kn_span answer;
     const bool meant =
-        wish != NULL && (find_wished_device(wish, device, &query.second) ||
+        wish != NULL && (kn_opencl_wish_find(wish, device, &query.second) ||
                          (device == NULL && wish->device_count == 1 && has_devices_of(program)));
     if (meant && answer_kernel(program, kernel, &query, &code, &answer)) {
         code = kn_answers_reply(code, answer, size, value, out_size);
