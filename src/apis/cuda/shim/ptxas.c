@@ -36,6 +36,7 @@ typedef struct ptxas_call {
     char *input;
     size_t input_length;
     kn_ptx_files files;
+    kiln_cache *cache;
     kiln_recipe *recipe;
     /* of a compile that ran here */
     bool ran;
@@ -43,6 +44,7 @@ typedef struct ptxas_call {
     char *errors;
     size_t errors_length;
     char name[32], output[64]; /* of the input and the output in memory */
+    char identity[256];        /* of the tool, as in the key */
     const char *reason;        /* of a bypass, or of what is not stored; NULL: none */
 } ptxas_call;
 
@@ -170,8 +172,6 @@ static kiln_blob *make_blob(ptxas_call *call, kn_span code, kn_span out, kiln_di
         call->reason = "ptxas: an output of another form";
     } else if (holds_name(code, "/proc/self/fd/")) {
         call->reason = "ptxas: the code names its input";
-    } else if (!kn_ptx_files_hold(&call->files)) {
-        call->reason = "ptxas: a source file changed meanwhile";
     } else if (!kn_ptx_files_locate_times(&call->files, code, &times)) {
         call->reason = "ptxas: the time of a source file in a place that kiln does not know";
     } else {
@@ -219,6 +219,20 @@ static void compile_ptx(void *user, kn_output *output, kiln_diag *diag)
         (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of_call(call), "ptxas gave %d",
                             call->code);
     }
+}
+
+/* An upgrade may replace the tool after its identity was read and before it ran. */
+static kn_change find_change(void *user)
+{
+    const ptxas_call *call = (const ptxas_call *)user;
+    char now[sizeof(call->identity)];
+    if (!kn_ptx_files_hold(&call->files)) {
+        return KN_CHANGED_HEADER;
+    }
+    return kn_tool_identify(call->cache, call->tool, now, sizeof(now)) &&
+                   strcmp(now, call->identity) == 0
+               ? KN_UNCHANGED
+               : KN_CHANGED_COMPILER;
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -337,8 +351,8 @@ static void add_arguments(const ptxas_call *call)
 
 static bool make_recipe(ptxas_call *call, kiln_cache *cache)
 {
-    char identity[256];
-    if (!kn_tool_identify(cache, call->tool, identity, sizeof(identity))) {
+    call->cache = cache;
+    if (!kn_tool_identify(cache, call->tool, call->identity, sizeof(call->identity))) {
         call->reason = "ptxas: the real one is not an ELF program";
         return false;
     }
@@ -346,7 +360,7 @@ static bool make_recipe(ptxas_call *call, kiln_cache *cache)
         return false;
     }
     kiln_recipe_set_target(call->recipe, call->line.target);
-    kn_recipe_add_string(call->recipe, "ptxas", identity);
+    kn_recipe_add_string(call->recipe, "ptxas", call->identity);
     kn_recipe_add_string(call->recipe, "name", kn_path_name(call->tool));
     add_arguments(call);
     kn_ptx_files_add_to(&call->files, call->recipe);
@@ -364,14 +378,18 @@ static bool give_failure(const ptxas_call *call)
 }
 
 static const kn_frontend compiles = {.compile = compile_ptx,
+                                     .still_true = find_change,
                                      .load = give_answer,
                                      .report = kn_session_report_job,
                                      .loads_output = true,
                                      .own_failures = true};
 
 /* The same, and no compile of the caller's. */
-static const kn_frontend tells_version = {
-    .compile = compile_ptx, .load = give_answer, .loads_output = true, .own_failures = true};
+static const kn_frontend tells_version = {.compile = compile_ptx,
+                                          .still_true = find_change,
+                                          .load = give_answer,
+                                          .loads_output = true,
+                                          .own_failures = true};
 
 /* The exit code, or -1: the real one is to do it. */
 static int answer_call(ptxas_call *call, kiln_cache *cache)
