@@ -135,7 +135,7 @@ static bool build(bed *b, const char *kernels)
         sources[i].entry_count = 1;
     }
     kiln_status status = kiln_program_build(b->device, sources, FORMS, NULL, &b->program, &diag);
-    const char *backend = kiln_device_properties(b->device)->backend;
+    const char *backend = kiln_device_get_info(b->device)->backend;
     b->entry =
         strcmp(backend, "vulkan") == 0 || strcmp(backend, "opengl") == 0 ? "main" : b->s->name;
     for (size_t i = 0; i < FORMS; i++) {
@@ -245,7 +245,7 @@ static double in_flight(bed *b, uint32_t most)
     kiln_executor_drain(executor);
     const double took = (bench_now() - start) / b->count;
     kiln_executor_stats stats = {.struct_size = sizeof(stats)};
-    must(kiln_executor_counters(executor, &stats, &diag), &diag);
+    must(kiln_executor_get_stats(executor, &stats, &diag), &diag);
     if (stats.failed > 0) {
         (void)fprintf(stderr, "bench_executor: %llu submissions failed\n",
                       (unsigned long long)stats.failed);
@@ -316,7 +316,7 @@ static void measure(bed *b, int rounds)
             bench_add(&flights[most - 2], in_flight(b, most));
         }
     }
-    const kiln_device_info *info = kiln_device_properties(b->device);
+    const kiln_device_info *info = kiln_device_get_info(b->device);
     const double up = bench_median(&parts[0]);
     const double run = bench_median(&parts[1]);
     const double down = bench_median(&parts[2]);
@@ -360,7 +360,7 @@ int main(int argc, char **argv)
            "kernel", "download", "in turn", "2", "3", "4", "copies", "parts");
     for (size_t i = 0; i < kiln_runtime_device_count(runtime); i++) {
         kiln_device *device = kiln_runtime_device(runtime, i);
-        const bool large = kiln_device_properties(device)->device_class == KILN_DEVICE_DISCRETE;
+        const bool large = kiln_device_get_info(device)->device_class == KILN_DEVICE_DISCRETE;
         const stream streams[] = {conv2d(large), matmul(large)};
         for (size_t j = 0; j < 2; j++) {
             bed b = {.device = device, .s = &streams[j], .count = 2};

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/counters.h>
 #include <kiln/unstable/explain.h>
 #include <kiln/unstable/tune.h>
 #include <kiln/unstable/warm.h>
@@ -339,7 +340,7 @@ static int child_load(const form *f)
         if (kiln_program_build(device, &source, 1, NULL, &programs[i], &diag) != KILN_OK) {
             return complain("build", &diag);
         }
-        const kiln_build_info *info = kiln_program_info(programs[i]);
+        const kiln_build_info *info = kiln_program_get_info(programs[i]);
         own += (double)(info->total_ns - info->load_ns - info->compile_ns) / 1e6;
         free(text);
     }

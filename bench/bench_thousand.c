@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <kiln/kiln.h>
 #include <kiln/unstable/compile.h>
+#include <kiln/unstable/counters.h>
 #include <kiln/unstable/pack.h>
 #include <kiln/unstable/warm.h>
 #include <pthread.h>
@@ -235,7 +236,7 @@ static int child_kiln(const char *backend, int count)
         if (kiln_program_build(device, &all[i].source, 1, NULL, &program, &diag) != KILN_OK) {
             return refuse(all[i].entry, &diag);
         }
-        const kiln_build_info *info = kiln_program_info(program);
+        const kiln_build_info *info = kiln_program_get_info(program);
         own += (double)(info->total_ns - info->load_ns - info->compile_ns) / 1e6;
     }
     print_load(start, bench_own() - cpu, own, files,
@@ -269,7 +270,7 @@ static int child_warm(const char *backend, int count)
     }
     kiln_warm_wait(warm);
     const double took = (double)(clock() - cpu) / CLOCKS_PER_SEC;
-    if (kiln_warm_progress(warm, &state, &diag) != KILN_OK || state.built != (size_t)count) {
+    if (kiln_warm_get_state(warm, &state, &diag) != KILN_OK || state.built != (size_t)count) {
         return refuse("warm", &diag);
     }
     print_load(start, took, 0, files, state.compiled);

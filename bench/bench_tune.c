@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/counters.h>
+
 #include "kernel/kernel_data.h"
 #include "kernel/kernel_launch.h"
 #include "kernel/kernel_variants.h"
@@ -149,7 +151,7 @@ static size_t best_fixed(const bed *b)
 static double look_up(const bed *b, uint64_t *out_launches)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    const kiln_device_info *info = kiln_device_properties(b->device);
+    const kiln_device_info *info = kiln_device_get_info(b->device);
     bench_samples samples = {.count = 0};
     kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
@@ -180,7 +182,7 @@ static void print_row(const bed *b, const kiln_tuning *tuning)
     const double chosen_us = bench_median(&b->times[tuning->variant]);
     const double best_us = bench_median(&b->times[best]);
     (void)printf("| %s | %s | %.0f | %s | %.0f | %.2f | %s | %.2f | %.1f | %llu | %.0f | %llu |\n",
-                 kiln_device_properties(b->device)->backend, b->kernel->name,
+                 kiln_device_get_info(b->device)->backend, b->kernel->name,
                  bench_median(&b->times[tuning->baseline]), b->list->variants[tuning->variant].name,
                  chosen_us, bench_median(&b->times[tuning->baseline]) / chosen_us,
                  b->list->variants[best].name, chosen_us / best_us, (double)tuning->took_ns / 1e9,

@@ -5,6 +5,7 @@
  * Every sample is a process of its own; kiln and baseline take turns. Drivers' caches are fresh
  * directories for each process, so that what is measured is not theirs. */
 #include <kiln/kiln.h>
+#include <kiln/unstable/compile.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static kiln_status run_once(kiln_device *device, kiln_queue *queue, const kiln_s
             {.kind = KILN_ARG_BUFFER, .buffer = buffers[2]},
             {.kind = KILN_ARG_VALUE, .value = &n, .size = sizeof(n)},
         };
-        const char *entry = takes_glsl(kiln_device_properties(device)->backend) ? "main" : "matmul";
+        const char *entry = takes_glsl(kiln_device_get_info(device)->backend) ? "main" : "matmul";
         const kiln_launch launch = {.struct_size = sizeof(launch),
                                     .dims = 2,
                                     .global = {WARM_SIZE, WARM_SIZE},
@@ -129,7 +130,7 @@ static int child_kiln(const char *backend)
         return complain("run", &diag);
     }
     const double first = bench_now() - start;
-    const kiln_build_info *info = kiln_program_info(program);
+    const kiln_build_info *info = kiln_program_get_info(program);
     printf("%.3f %.3f %.3f %u %.3f %.3f\n",
            (double)(info->total_ns - info->load_ns - info->compile_ns) / 1e3,
            (double)info->load_ns / 1e3, first * 1e6, info->compiles, (double)info->key_ns / 1e3,

@@ -4,6 +4,7 @@
 #include "bench/cache.h"
 
 #include <kiln/cache.h>
+#include <kiln/unstable/memory.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

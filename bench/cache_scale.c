@@ -5,6 +5,7 @@
 
 #include <kiln/cache.h>
 #include <kiln/unstable/admin.h>
+#include <kiln/unstable/counters.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ static void look_at_all(scale *s, kiln_cache *cache)
     kiln_verify_result verified = {.struct_size = sizeof(verified)};
     uint64_t count = 0;
     double at = told("", 0);
-    s->good = s->good && kiln_cache_totals(cache, counters, KILN_COUNTERS, NULL) == KILN_OK;
+    s->good = s->good && kiln_cache_get_totals(cache, counters, KILN_COUNTERS, NULL) == KILN_OK;
     at = told("statistics", at);
     s->good = s->good && kiln_cache_walk(cache, NULL, count_one, &count, NULL) == KILN_OK &&
               count == (uint64_t)s->entries;

@@ -2,6 +2,7 @@
 #include "bench/warm_opencl.h"
 
 #include <kiln/opencl.h>
+#include <kiln/unstable/pocl.h>
 
 #include "bench/warm.h"
 

@@ -7,7 +7,7 @@
 #include <GL/glcorearb.h>
 #include <stdio.h>
 
-#include <kiln/opengl.h>
+#include <kiln/unstable/opengl.h>
 
 #define N 64
 

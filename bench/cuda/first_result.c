@@ -272,7 +272,7 @@ static double by_kiln(const char *kernel)
     need_kiln(kiln_queue_read(queue, out, 0, output, sizeof(output), &diag), &diag);
     const double took = bench_now() - start;
     if (getenv("DETAILS") != NULL) {
-        const kiln_build_info *info = kiln_program_info(program);
+        const kiln_build_info *info = kiln_program_get_info(program);
         fprintf(stderr, "key %.3f lookup %.3f compile %.3f load %.3f total %.3f of %.3f ms\n",
                 (double)info->key_ns / 1e6, (double)info->lookup_ns / 1e6,
                 (double)info->compile_ns / 1e6, (double)info->load_ns / 1e6,

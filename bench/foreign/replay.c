@@ -15,6 +15,8 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <kiln/opencl.h>
+#include <kiln/unstable/counters.h>
+#include <kiln/unstable/pocl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <kiln/opencl.h>
+#include <kiln/unstable/counters.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>

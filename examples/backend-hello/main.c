@@ -46,7 +46,7 @@ static kiln_status greet(kiln_runtime *runtime, const char *text, kiln_diag *dia
         status = kiln_queue_read(queue, buffer, 0, answer, sizeof(answer) - 1, diag);
     }
     if (status == KILN_OK) {
-        (void)printf("%s (%s)\n", answer, kiln_origin_name(kiln_program_info(program)->origin));
+        (void)printf("%s (%s)\n", answer, kiln_origin_name(kiln_program_get_info(program)->origin));
     }
     kiln_buffer_destroy(buffer);
     kiln_queue_destroy(queue);

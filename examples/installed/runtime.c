@@ -98,8 +98,8 @@ int main(void)
         status = kiln_program_build(device, sources, count, NULL, &program, &diag);
     }
     if (status == KILN_OK) {
-        printf("%s: %s\n", kiln_device_properties(device)->name,
-               kiln_origin_name(kiln_program_info(program)->origin));
+        printf("%s: %s\n", kiln_device_get_info(device)->name,
+               kiln_origin_name(kiln_program_get_info(program)->origin));
         status = run(device, program, x, y, &diag);
     }
     int wrong = 0;

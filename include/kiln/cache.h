@@ -12,18 +12,30 @@
  *    they never see half an entry.
  *  - A cache may be used from many threads. After fork() the child may go on using it.
  *
- *     kiln_recipe *recipe = NULL;
+ *     const kiln_field fields[] = {{"source", text, length}, {"compiler", version, 0}};
  *     kiln_blob *blob = NULL;
- *     kiln_status status = kiln_recipe_create("my-engine.spirv", 1, &recipe, &diag);
- *     if (status == KILN_OK) {
- *         kiln_recipe_add_text(recipe, "source", text, length);
- *         kiln_recipe_add_text(recipe, "compiler", version, strlen(version));
- *         status = kiln_cache_get_or_compile(cache, recipe, compile, user, &blob, NULL, &diag);
- *     }
- *     if (status == KILN_OK) {
+ *     if (kiln_cache_compile(cache, "my-engine.spirv", fields, 2, compile, user, &blob, &diag) ==
+ *         KILN_OK) {
  *         use(kiln_blob_data(blob), kiln_blob_size(blob));
  *     }
  *     kiln_blob_release(blob);
+ *
+ * The same with a recipe of one's own, for lists, numbers, bytes and a target:
+ *
+ *     kiln_recipe *recipe = NULL;
+ *     kiln_blob *again = NULL;
+ *     kiln_origin origin = KILN_ORIGIN_NONE;
+ *     kiln_status status = kiln_recipe_create("my-engine.spirv", 1, &recipe, &diag);
+ *     if (status == KILN_OK) {
+ *         kiln_recipe_set_target(recipe, "vulkan");
+ *         kiln_recipe_add_text(recipe, "source", text, length);
+ *         kiln_recipe_add_u64(recipe, "level", 2);
+ *         status = kiln_cache_get_or_compile(cache, recipe, compile, user, &again, &origin, &diag);
+ *     }
+ *     if (status == KILN_OK) {
+ *         use(kiln_blob_data(again), kiln_blob_size(again));
+ *     }
+ *     kiln_blob_release(again);
  *     kiln_recipe_destroy(recipe);
  */
 #ifndef KILN_CACHE_H
@@ -49,13 +61,11 @@ typedef struct kiln_key {
 
 #define KILN_KEY_TEXT_SIZE 65
 
-/* Writes the text form of a key, or reads one (exactly 64 hexadecimal digits).
+/* Writes the text form of a key.
  * Threads: any.   Blocks: never.
  * Owns: nothing; `text` has room for KILN_KEY_TEXT_SIZE bytes.
- * Fails: kiln_key_parse gives KILN_E_INVALID with the position of the first bad digit. */
+ * Fails: never. */
 KILN_API void kiln_key_format(const kiln_key *key, char *text);
-KILN_API KILN_MUST_CHECK kiln_status kiln_key_parse(const char *text, kiln_key *out_key,
-                                                    kiln_diag *diag);
 
 /* --- recipes ---------------------------------------------------------------------------------- */
 
@@ -112,8 +122,6 @@ KILN_API const void *kiln_blob_data(const kiln_blob *blob);
 KILN_API size_t kiln_blob_size(const kiln_blob *blob);
 KILN_API const void *kiln_blob_facts(const kiln_blob *blob);
 KILN_API size_t kiln_blob_facts_size(const kiln_blob *blob);
-/* Time the original compile took, in nanoseconds; 0 if it is not known. */
-KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
 
 /* --- the cache -------------------------------------------------------------------------------- */
 
@@ -209,17 +217,6 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get(kiln_cache *cache, const kil
                                                     kiln_blob **out_blob, kiln_origin *out_origin,
                                                     kiln_diag *diag);
 
-/* Looks an entry up and lets `use` work with it, without a reference: the fastest way to a hit,
- * for in memory it touches nothing that another thread writes. The blob is valid during the call
- * (retain it to keep it); `use` may call anything, but memory of entries that are evicted
- * meanwhile is freed only after it has returned.
- * Threads: any.   Blocks: disk, `use`.   Owns: nothing.
- * Fails: KILN_MISS (no diag), as kiln_cache_get. */
-typedef void kiln_blob_fn(void *user, kiln_blob *blob);
-KILN_API KILN_MUST_CHECK kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key,
-                                                    kiln_blob_fn *use, void *user,
-                                                    kiln_origin *out_origin, kiln_diag *diag);
-
 /* Says of each key whether a lookup would find it, without reading, counting or compiling anything;
  * damage shows only when an entry is read. Ten thousand keys take milliseconds.
  * Threads: any.   Blocks: disk.   Owns: `out_there` has room for `count`.   Fails: never. */
@@ -242,25 +239,6 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_put(kiln_cache *cache, const kil
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key,
                                                        kiln_diag *diag);
 
-/* Memory pressure: evicts from memory what has not been used for longest, until at most
- * `target_bytes` are held (0: everything but pinned entries), and frees what nobody uses. What is
- * on disk stays there.
- * Threads: any.   Blocks: disk (stamps).   Owns: nothing.   Fails: never. */
-KILN_API void kiln_cache_trim(kiln_cache *cache, uint64_t target_bytes);
-
-/* Pins an entry: from now on this cache object evicts it neither from memory (it is read into it,
- * and counts for its size) nor from disk, and its stamp on disk is kept fresh. Pins are counted;
- * each needs its unpin, and all end with the cache, with kiln_cache_remove and with
- * kiln_cache_clear; a forked child starts without. Other processes know nothing of them: they may
- * evict the file, though as one of the last, for its stamp is fresh; this process goes on with what
- * it has in memory.
- * Threads: any.   Blocks: disk.   Owns: nothing.
- * Fails: KILN_MISS (no diag) if no tier has the entry, KILN_E_UNSUPPORTED when the cache is
- * disabled, KILN_E_NOMEM. Unpinning what is not pinned does nothing. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_cache_pin(kiln_cache *cache, const kiln_key *key,
-                                                    kiln_diag *diag);
-KILN_API void kiln_cache_unpin(kiln_cache *cache, const kiln_key *key);
-
 /* Makes the blob for a recipe. Runs on the calling thread, holds none of the cache's locks, and may
  * use the cache for other keys. Returns KILN_OK with *out_blob set (kiln_blob_create), or a
  * failure, which is passed to everyone waiting for this key and never stored. */
@@ -275,124 +253,22 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
     kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile, void *user,
     kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag);
 
-/* --- looking at a cache ----------------------------------------------------------------------- */
+/* One field of a recipe, as kiln_recipe_add_text takes it. */
+typedef struct kiln_field {
+    const char *name;
+    const char *text;
+    size_t length; /* 0: up to the NUL */
+} kiln_field;
 
-/* X(id, name, unit, text): every counter, in the order in which they are stored and shown. An id
- * keeps its number for ever; a counter that a later version no longer counts stays 0. The unit is
- * "ns", "bytes", or "" for a number of things. */
-#define KILN_COUNTER_MAP(X)                                                                        \
-    X(KILN_COUNTER_HITS_MEMORY, hits_memory, "", "hits in memory")                                 \
-    X(KILN_COUNTER_HITS_DISK, hits_disk, "", "hits on disk")                                       \
-    X(KILN_COUNTER_HITS_PACK, hits_pack, "", "hits in packs")                                      \
-    X(KILN_COUNTER_HITS_REMOTE, hits_remote, "", "hits in remotes")                                \
-    X(KILN_COUNTER_HITS_SHARED, hits_shared, "", "hits by waiting for another compile")            \
-    X(KILN_COUNTER_MISSES, misses, "", "misses")                                                   \
-    X(KILN_COUNTER_COMPILES, compiles, "", "compiles")                                             \
-    X(KILN_COUNTER_COMPILE_FAILURES, compile_failures, "", "compiles that failed")                 \
-    X(KILN_COUNTER_COMPILE_NS, compile_ns, "ns", "time spent compiling")                           \
-    X(KILN_COUNTER_SAVED_NS, saved_ns, "ns", "compile time saved by hits")                         \
-    X(KILN_COUNTER_PUTS, puts, "", "entries stored")                                               \
-    X(KILN_COUNTER_PUT_BYTES, put_bytes, "bytes", "bytes stored")                                  \
-    X(KILN_COUNTER_PUT_FAILURES, put_failures, "", "entries that could not be stored")             \
-    X(KILN_COUNTER_CORRUPT, corrupt, "", "damaged entries dropped")                                \
-    X(KILN_COUNTER_REJECTED, rejected, "", "binaries refused by a driver and rebuilt")             \
-    X(KILN_COUNTER_EVICTED, evicted, "", "entries evicted")                                        \
-    X(KILN_COUNTER_BYPASSED, bypassed, "", "compiles that bypassed the cache")                     \
-    X(KILN_COUNTER_WAIT_TIMEOUTS, wait_timeouts, "",                                               \
-      "waits for another process that were abandoned")                                             \
-    X(KILN_COUNTER_IO_ERRORS, io_errors, "", "other store errors")                                 \
-    X(KILN_COUNTER_MISSES_EVICTED, misses_evicted, "", "misses of entries that had been evicted")  \
-    X(KILN_COUNTER_MISSES_CORRUPT, misses_corrupt, "",                                             \
-      "misses of entries that had been found damaged")                                             \
-    X(KILN_COUNTER_REMOTE_ERRORS, remote_errors, "", "errors of remotes")                          \
-    X(KILN_COUNTER_REMOTE_TIMEOUTS, remote_timeouts, "", "timeouts of remotes")                    \
-    X(KILN_COUNTER_REMOTE_UPLOADS, remote_uploads, "", "entries uploaded")                         \
-    X(KILN_COUNTER_REMOTE_UPLOAD_FAILURES, remote_upload_failures, "",                             \
-      "uploads that failed or were dropped")                                                       \
-    X(KILN_COUNTER_REMOTE_BYTES_IN, remote_bytes_in, "bytes", "bytes received from remotes")       \
-    X(KILN_COUNTER_REMOTE_BYTES_OUT, remote_bytes_out, "bytes", "bytes uploaded")                  \
-    X(KILN_COUNTER_REMOTE_REFUSED, remote_refused, "", "entries of remotes refused by KILN_TRUST") \
-    X(KILN_COUNTER_REMOTE_WAITS, remote_waits, "", "waits for another machine's compile")          \
-    X(KILN_COUNTER_TUNINGS, tunings, "", "kernels tuned")                                          \
-    X(KILN_COUNTER_TUNE_LAUNCHES, tune_launches, "", "launches made for tuning")                   \
-    X(KILN_COUNTER_TUNED_HITS, tuned_hits, "", "tuned variants picked")                            \
-    X(KILN_COUNTER_TUNED_STALE, tuned_stale, "", "tunings that were no longer valid")              \
-    X(KILN_COUNTER_REMOTE_RAW_IN, remote_raw_in, "bytes", "bytes received from remotes, unpacked") \
-    X(KILN_COUNTER_REMOTE_RAW_OUT, remote_raw_out, "bytes", "bytes uploaded, before packing")      \
-    X(KILN_COUNTER_MISSES_NEW, misses_new, "", "misses of entries never seen before")              \
-    X(KILN_COUNTER_MISSES_OPTIONS, misses_options, "",                                             \
-      "misses due to changed options or entry points")                                             \
-    X(KILN_COUNTER_MISSES_HEADER, misses_header, "", "misses due to changed headers")              \
-    X(KILN_COUNTER_MISSES_DRIVER, misses_driver, "",                                               \
-      "misses due to another driver, compiler or device")                                          \
-    X(KILN_COUNTER_MISSES_OTHER, misses_other, "",                                                 \
-      "misses due to another environment or version of kiln")                                      \
-    X(KILN_COUNTER_NOTE_HITS, note_hits, "", "kiln's notes found (headers, compilers)")            \
-    X(KILN_COUNTER_NOTE_MISSES, note_misses, "", "kiln's notes missing or out of date")            \
-    X(KILN_COUNTER_BYPASS_NS, bypass_ns, "ns", "time spent on compiles that bypassed the cache")   \
-    X(KILN_COUNTER_REMOTE_SKIPPED, remote_skipped, "",                                             \
-      "lookups in remotes whose budget was used up")                                               \
-    X(KILN_COUNTER_UNENDED, unended, "", "binaries rebuilt because loading them did not end")      \
-    X(KILN_COUNTER_RECORDED, recorded, "", "programs recorded with their sources")                 \
-    X(KILN_COUNTER_UNRECORDED, unrecorded, "", "programs that could not be recorded")
-
-/* One of them. KILN_COUNTERS is how many these headers know, not how many the library does. */
-typedef enum kiln_counter {
-#define KILN_COUNTER_ENUM(id, name, unit, text) id,
-    KILN_COUNTER_MAP(KILN_COUNTER_ENUM)
-#undef KILN_COUNTER_ENUM
-        KILN_COUNTERS
-} kiln_counter;
-
-/* A counter's name ("hits_memory"), unit and text, for a list of all: an exporter of metrics asks
- * for one after the other from 0 up to the first NULL.
- * Threads: any.   Blocks: never.   Owns: static strings.
- * Fails: never; NULL for a counter that this library does not have. */
-KILN_API const char *kiln_counter_name(uint32_t counter);
-KILN_API const char *kiln_counter_unit(uint32_t counter);
-KILN_API const char *kiln_counter_text(uint32_t counter);
-
-/* A counter of this cache object since it was created.
- * Threads: any.   Blocks: never.   Owns: nothing.
- * Fails: never; 0 for a counter that this library does not have. */
-KILN_API uint64_t kiln_cache_counter(const kiln_cache *cache, uint32_t counter);
-
-/* The counters of all processes that used the cache's disk root since it was made, this one
- * included, by one reading: out_values[id] for the ids below `count` (KILN_COUNTERS); zeros without
- * a disk tier, and for those that this library does not have.
- * Threads: any.   Blocks: disk.   Owns: `out_values` is the caller's.
- * Fails: KILN_E_IO. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_cache_totals(kiln_cache *cache, uint64_t *out_values,
-                                                       size_t count, kiln_diag *diag);
-
-/* What to prune: entries not used for `max_age_ns` (0: any age), least recently used ones beyond
- * `max_bytes` (UINT64_MAX: no limit), of one target only (NULL: all). Set struct_size. */
-typedef struct kiln_prune_options {
-    size_t struct_size;
-    uint64_t max_age_ns;
-    uint64_t max_bytes;
-    const char *target;
-} kiln_prune_options;
-
-/* What was looked at, and what was removed. Set struct_size before the call. */
-typedef struct kiln_prune_result {
-    size_t struct_size;
-    uint64_t entries_seen, bytes_seen, entries_removed, bytes_removed, temporaries_removed;
-} kiln_prune_result;
-
-/* Removes entries on disk by age and size, and temporary files that their writers left behind.
- * Readers are never disturbed. kiln_cache_clear removes every entry, and the precompiled headers
- * that compilers keep next to them (counted with the temporaries).
- * Threads: any.   Blocks: disk.   Owns: nothing.
- * Fails: KILN_E_INVALID (a struct_size), KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier,
- * KILN_E_UNSUPPORTED when read-only. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune(kiln_cache *cache,
-                                                      const kiln_prune_options *options,
-                                                      kiln_prune_result *out_result,
-                                                      kiln_diag *diag);
-KILN_API KILN_MUST_CHECK kiln_status kiln_cache_clear(kiln_cache *cache,
-                                                      kiln_prune_result *out_result,
-                                                      kiln_diag *diag);
+/* kiln_cache_get_or_compile for a recipe of `stage`, revision 1, with these fields in this order.
+ * Threads: any; equal fields share one compile.
+ * Blocks: as kiln_cache_get_or_compile.
+ * Owns: *out_blob is yours, kiln_blob_release(). Copies the fields.
+ * Fails: as kiln_recipe_create and kiln_cache_get_or_compile. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_compile(kiln_cache *cache, const char *stage,
+                                                        const kiln_field *fields, size_t count,
+                                                        kiln_compile_fn *compile, void *user,
+                                                        kiln_blob **out_blob, kiln_diag *diag);
 
 KILN_END_DECLS
 

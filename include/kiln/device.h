@@ -23,10 +23,6 @@ typedef enum kiln_device_class {
     KILN_DEVICE_SOFTWARE = 3, /* runs on the host's processor: llvmpipe, lavapipe, PoCL, cpu */
 } kiln_device_class;
 
-/* "discrete", "integrated", "virtual", "software".
- * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; "unknown". */
-KILN_API const char *kiln_device_class_name(kiln_device_class device_class);
-
 /* Source and artifact languages. */
 typedef enum kiln_language {
     KILN_LANG_NONE = 0,
@@ -42,14 +38,6 @@ typedef enum kiln_language {
     KILN_LANG_FAKE, /* the fake backend's toy language */
     KILN_LANG_HIP,  /* HIP C++ */
 } kiln_language;
-
-/* "c", "opencl-c", "cuda", "glsl", ...; the inverse; and the language that a file's name says it is
- * in (.c .cl .cu .hip .comp .glsl .spv .ptx .cubin).
- * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; what is unknown
- * gives KILN_LANG_NONE. */
-KILN_API const char *kiln_language_name(kiln_language language);
-KILN_API kiln_language kiln_language_parse(const char *name);
-KILN_API kiln_language kiln_language_of_path(const char *path);
 
 #define KILN_DEVICE_TEXT 256
 
@@ -82,47 +70,7 @@ typedef struct kiln_device_info {
  * Threads: any.   Blocks: never.
  * Owns: borrowed, lives as long as the runtime.
  * Fails: never. */
-KILN_API const kiln_device_info *kiln_device_properties(const kiln_device *device);
-
-/* X(name, text). What a backend said when it was asked whether it can work. */
-#define KILN_PROBE_MAP(X)                                                                          \
-    X(KILN_PROBE_READY, "ready")                                                                   \
-    X(KILN_PROBE_LIBRARY_MISSING, "library missing")                                               \
-    X(KILN_PROBE_LIBRARY_UNUSABLE, "library unusable") /* stub, wrong ELF class, unresolved */     \
-    X(KILN_PROBE_SYMBOL_MISSING, "symbol missing")                                                 \
-    X(KILN_PROBE_DRIVER_TOO_OLD, "driver too old")                                                 \
-    X(KILN_PROBE_NO_DEVICE, "no device")                                                           \
-    X(KILN_PROBE_NO_PERMISSION, "no permission")                                                   \
-    X(KILN_PROBE_FAILED, "failed")                                                                 \
-    X(KILN_PROBE_CRASHED, "crashed")                                                               \
-    X(KILN_PROBE_TIMED_OUT, "timed out")                                                           \
-    X(KILN_PROBE_SKIPPED, "skipped") /* not asked for */
-
-/* One of them. */
-typedef enum kiln_probe_outcome {
-#define KILN_PROBE_ENUM(name, text) name,
-    KILN_PROBE_MAP(KILN_PROBE_ENUM)
-#undef KILN_PROBE_ENUM
-} kiln_probe_outcome;
-
-/* The outcome's text in KILN_PROBE_MAP.
- * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; "unknown". */
-KILN_API const char *kiln_probe_outcome_name(kiln_probe_outcome outcome);
-
-/* One backend's answer. `why` is one sentence, `fix` what to do about it. A backend that fills one
- * leaves struct_size alone. */
-typedef struct kiln_probe_report {
-    size_t struct_size;
-    kiln_probe_outcome outcome;
-    char backend[32];
-    char library[512]; /* file that was opened, or looked for */
-    char version[128]; /* of the library or driver */
-    char why[768];
-    char fix[512];
-    uint32_t device_count;
-    uint64_t probe_ns;
-    bool remembered; /* from an earlier probe: the backend has not been opened in this process */
-} kiln_probe_report;
+KILN_API const kiln_device_info *kiln_device_get_info(const kiln_device *device);
 
 KILN_END_DECLS
 

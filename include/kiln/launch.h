@@ -18,7 +18,6 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_buffer_create(kiln_device *device, siz
                                                         kiln_buffer **out_buffer, kiln_diag *diag);
 KILN_API void kiln_buffer_destroy(kiln_buffer *buffer);
 KILN_API size_t kiln_buffer_size(const kiln_buffer *buffer);
-KILN_API kiln_device *kiln_buffer_device(const kiln_buffer *buffer);
 
 /* A queue: what is put in runs in that order, one after the other.
  * Threads: one queue may be used from many threads; the order is then theirs to agree on.
@@ -54,6 +53,14 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_queue_copy(kiln_queue *queue, kiln_buf
                                                      size_t from_offset, kiln_buffer *to,
                                                      size_t to_offset, size_t size,
                                                      kiln_diag *diag);
+
+/* What a kernel takes, where the backend can tell. */
+typedef enum kiln_arg_kind {
+    KILN_ARG_UNKNOWN = 0,
+    KILN_ARG_BUFFER,
+    KILN_ARG_VALUE,
+    KILN_ARG_LOCAL, /* work-group memory of a size given at launch */
+} kiln_arg_kind;
 
 /* One argument of a launch. */
 typedef struct kiln_arg {

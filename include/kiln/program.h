@@ -45,15 +45,6 @@ kiln_program_build(kiln_device *device, const kiln_source *sources, size_t sourc
 KILN_API kiln_program *kiln_program_retain(kiln_program *program);
 KILN_API void kiln_program_release(kiln_program *program);
 
-/* Whether a program that was built with options.background is what was asked for by now: KILN_OK
- * for ever after, and for every other program. kiln_program_wait waits for the end of the compile.
- * Threads: any.   Blocks: ready: never; wait: until the compile has finished.   Owns: nothing.
- * Fails: ready: KILN_E_BUSY (no diag) while it is compiled. Both: what the compile failed with,
- * each time; the fallback stays. It was also logged, once. KILN_E_CANCELLED if the runtime went
- * first. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_program_ready(kiln_program *program, kiln_diag *diag);
-KILN_API KILN_MUST_CHECK kiln_status kiln_program_wait(kiln_program *program, kiln_diag *diag);
-
 /* How the program came to be. Times are nanoseconds; `origin` is the last stage's, `compiles` how
  * many stages this call compiled itself (0 on a warm start). */
 typedef struct kiln_build_info {
@@ -72,50 +63,7 @@ typedef struct kiln_build_info {
 
 /* How this program came to be; of one that is built in the background: of what it runs now.
  * Threads: any.   Blocks: never.   Owns: borrowed from the program.   Fails: never. */
-KILN_API const kiln_build_info *kiln_program_info(const kiln_program *program);
-
-/* What a kernel takes, where the backend can tell. */
-typedef enum kiln_arg_kind {
-    KILN_ARG_UNKNOWN = 0,
-    KILN_ARG_BUFFER,
-    KILN_ARG_VALUE,
-    KILN_ARG_LOCAL, /* work-group memory of a size given at launch */
-} kiln_arg_kind;
-
-/* One parameter of a kernel. */
-typedef struct kiln_param {
-    size_t struct_size;
-    char name[64];
-    char type[64];
-    kiln_arg_kind kind;
-    size_t size; /* of a value; 0 if unknown */
-} kiln_param;
-
-/* The entries of a program and their parameters, a list of pointers; `out_count` 0 where the
- * backend cannot tell.
- * Threads: any.   Blocks: never.   Owns: borrowed from the program.
- * Fails: KILN_MISS for an unknown entry; the diag lists those there are. */
-KILN_API size_t kiln_program_entry_count(const kiln_program *program);
-KILN_API const char *kiln_program_entry(const kiln_program *program, size_t index);
-KILN_API KILN_MUST_CHECK kiln_status kiln_program_params(kiln_program *program, const char *entry,
-                                                         const kiln_param *const **out_params,
-                                                         size_t *out_count, kiln_diag *diag);
-
-/* The attributes of an entry in the words of its language ("reqd_work_group_size(8,1,1)"), "" where
- * it has none or the backend does not list them. They are kept with the binary, for drivers forget
- * them (PoCL: CL_KERNEL_ATTRIBUTES): the same on a hit as on a compile.
- * Threads: any.   Blocks: never.   Owns: borrowed from the program.
- * Fails: NULL for an unknown entry, or where the backend keeps no list of its kernels. */
-KILN_API const char *kiln_program_attributes(const kiln_program *program, const char *entry);
-
-/* The qualifiers of a parameter in its language's words: the address space ("global", "private"),
- * an image's access ("read_only"), "const", "restrict", "volatile", "pipe", with blanks between.
- * They are kept with the binary, for drivers forget them (NVIDIA: clGetKernelArgInfo).
- * Threads: any.   Blocks: never.   Owns: borrowed from the program.
- * Fails: NULL for an unknown entry, an index past its parameters, or where the backend does not
- * tell. */
-KILN_API const char *kiln_program_qualifiers(const kiln_program *program, const char *entry,
-                                             size_t index);
+KILN_API const kiln_build_info *kiln_program_get_info(const kiln_program *program);
 
 KILN_END_DECLS
 

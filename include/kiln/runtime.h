@@ -83,13 +83,11 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_create(const kiln_runtime_opti
                                                          kiln_diag *diag);
 KILN_API void kiln_runtime_destroy(kiln_runtime *runtime);
 
-/* The cache in use, what each backend said, the devices found (best first), and the one line
+/* The cache in use, the devices found (best first), and the one line
  * "requested=… detected=[…] selected=…" that is also logged at start.
  * Threads: any.   Blocks: never.   Owns: borrowed from the runtime.
  * Fails: never; an index out of range gives NULL. */
 KILN_API kiln_cache *kiln_runtime_cache(kiln_runtime *runtime);
-KILN_API size_t kiln_runtime_report_count(const kiln_runtime *runtime);
-KILN_API const kiln_probe_report *kiln_runtime_report(const kiln_runtime *runtime, size_t index);
 KILN_API size_t kiln_runtime_device_count(const kiln_runtime *runtime);
 KILN_API kiln_device *kiln_runtime_device(kiln_runtime *runtime, size_t index);
 KILN_API const char *kiln_runtime_summary(const kiln_runtime *runtime);
@@ -103,17 +101,6 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_select(kiln_runtime *runtime,
                                                          const kiln_source *sources,
                                                          size_t source_count,
                                                          kiln_device **out_device, kiln_diag *diag);
-
-/* Compiles for a named target without a device: `target` is "backend" or "backend:name", for
- * example "cpu:native", "cpu:x86-64-v3", "cuda:sm_90", "opencl:0". The result is an ordinary cache
- * entry per stage; *out_blob is the last stage's artifact.
- * Threads: any.   Blocks: disk, compiler.
- * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL.
- * Fails: as kiln_program_build; KILN_E_UNSUPPORTED if the backend needs a device to compile and has
- * none. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_compile(kiln_runtime *runtime, const char *target,
-                                                  const kiln_source *source, kiln_blob **out_blob,
-                                                  kiln_origin *out_origin, kiln_diag *diag);
 
 KILN_END_DECLS
 

@@ -5,6 +5,7 @@
 
 #include "kiln/kiln.hpp"
 #include "kiln/unstable/cpp/claim.hpp"
+#include "kiln/unstable/cpp/counters.hpp"
 #include "kiln/unstable/cpp/explain.hpp"
 #include "kiln/unstable/cpp/pack.hpp"
 #include "kiln/unstable/cpp/remote.hpp"

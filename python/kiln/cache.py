@@ -490,7 +490,7 @@ class Cache(Closable):
         names, diag = list(stats.counter_names()), s.Diag()
         values = stats.totals_buffer(names)
         with self._handle as cache:
-            status = lib.kiln_cache_totals(cache, values, len(names), ctypes.byref(diag))
+            status = lib.kiln_cache_get_totals(cache, values, len(names), ctypes.byref(diag))
         check(status, diag)
         return dict(zip(names, (int(value) for value in values)))
 

@@ -77,7 +77,7 @@ class Program(Closable):
     def info(self) -> BuildInfo:
         """How it came to be."""
         with self._handle as program:
-            told = lib.kiln_program_info(program).contents
+            told = lib.kiln_program_get_info(program).contents
             times = (told.key_ns, told.lookup_ns, told.compile_ns, told.load_ns, told.total_ns)
             key, lookup, compile, load, total = (time / 1e9 for time in times)
             origin = _ORIGINS.get(told.origin, "unknown")
@@ -116,7 +116,7 @@ class Program(Closable):
     def _ask(self, entry: str) -> list[Param]:
         out, count, diag = ctypes.POINTER(ctypes.POINTER(s.Param))(), ctypes.c_size_t(), s.Diag()
         with self._handle as program:
-            status = lib.kiln_program_params(
+            status = lib.kiln_program_get_params(
                 program, encode(entry), ctypes.byref(out), ctypes.byref(count), ctypes.byref(diag)
             )
             check(10 if status == MISS else status, diag)

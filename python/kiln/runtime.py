@@ -88,7 +88,7 @@ class Device:
 
     def __init__(self, runtime: Handle, pointer: int) -> None:
         self._runtime, self._pointer = runtime, pointer
-        told = lib.kiln_device_properties(pointer).contents
+        told = lib.kiln_device_get_info(pointer).contents
         for name, _ in s.DeviceInfo._fields_:
             value = getattr(told, name)
             if isinstance(value, (bytes, bool, int)) and name != "struct_size":
@@ -295,7 +295,7 @@ class Runtime(Closable):
         """What each backend said."""
         with self._handle as runtime:
             told = [
-                lib.kiln_runtime_report(runtime, index).contents
+                lib.kiln_runtime_get_report(runtime, index).contents
                 for index in range(lib.kiln_runtime_report_count(runtime))
             ]
             return [

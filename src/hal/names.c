@@ -1,5 +1,7 @@
 /* Texts for the public enumerations of kiln/device.h, and their inverses. Each is one table. */
+#include "kiln/unstable/names.h"
 #include "kiln/device.h"
+#include "kiln/unstable/probe.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <kiln/unstable/admin.h>
 #include <kiln/unstable/recording.h>
 
 typedef struct kn_replay_question {

@@ -1,5 +1,6 @@
 /* The text form of keys. */
 #include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 
 #include <string.h>
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/admin.h"
+
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"

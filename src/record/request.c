@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/names.h"
+
 #include "base/checked.h"
 #include "base/diag.h"
 #include "record/file_frame.h"

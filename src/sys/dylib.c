@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "base/text.h"
 #include "sys/elf.h"
 #include "sys/env.h"

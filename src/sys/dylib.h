@@ -17,6 +17,7 @@
 
 #include "kiln/device.h"
 #include "kiln/status.h"
+#include "kiln/unstable/probe.h"
 
 typedef struct kn_dylib kn_dylib;
 

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/facts.h"

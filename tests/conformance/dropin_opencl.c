@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <kiln/opencl.h>
+#include <kiln/unstable/pocl.h>
 
 #include "conformance/dropin_rig.h"
 #include "conformance/options.h"

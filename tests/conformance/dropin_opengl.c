@@ -13,7 +13,7 @@
 #include <EGL/eglext.h>
 #include <GL/glcorearb.h>
 
-#include <kiln/opengl.h>
+#include <kiln/unstable/opengl.h>
 
 #include "conformance/dropin_opengl_shaders.h"
 #include "conformance/dropin_rig.h"

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/compile.h>
+#include <kiln/unstable/counters.h>
 #include <kiln/vulkan.h>
 
 #include "conformance/dropin_rig.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <kiln/unstable/admin.h>
+#include <kiln/unstable/names.h>
 
 void suite_expect(kiln_status got, kiln_status expected, const kiln_diag *diag, const char *call,
                   const char *file, int line)
@@ -121,7 +122,7 @@ kiln_program *suite_build(kiln_device *device, const char *name, const kiln_defi
 
 bool suite_has_main(kiln_device *device)
 {
-    const char *backend = kiln_device_properties(device)->backend;
+    const char *backend = kiln_device_get_info(device)->backend;
     return strcmp(backend, "vulkan") == 0 || strcmp(backend, "opengl") == 0;
 }
 

@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/background.h>
+#include <kiln/unstable/compile.h>
+#include <kiln/unstable/names.h>
 #include <kiln/unstable/probe.h>
+#include <kiln/unstable/reflect.h>
 #include <kiln/unstable/warm.h>
 
 #include "conformance/suite.h"
@@ -13,7 +17,7 @@ void devices_are_described(suite *s)
 {
     assert_true(kiln_runtime_device_count(s->runtime) > 0);
     for (size_t i = 0; i < kiln_runtime_device_count(s->runtime); i++) {
-        const kiln_device_info *info = kiln_device_properties(kiln_runtime_device(s->runtime, i));
+        const kiln_device_info *info = kiln_device_get_info(kiln_runtime_device(s->runtime, i));
         assert_string_equal(info->backend, s->backend);
         assert_true(info->name[0] != '\0');
         assert_true(info->target[0] != '\0');
@@ -25,7 +29,7 @@ void devices_are_described(suite *s)
     }
     bool reported = false;
     for (size_t i = 0; i < kiln_runtime_report_count(s->runtime); i++) {
-        const kiln_probe_report *report = kiln_runtime_report(s->runtime, i);
+        const kiln_probe_report *report = kiln_runtime_get_report(s->runtime, i);
         if (strcmp(report->backend, s->backend) == 0) {
             reported = true;
             assert_int_equal(report->outcome, KILN_PROBE_READY);
@@ -58,7 +62,7 @@ void a_second_process_compiles_nothing(suite *s)
     kt_counters stats;
     suite_open(s, "second", 0, &first);
     kiln_program *program = suite_build(first.device, "basics", NULL, 0, NULL);
-    const kiln_build_info *info = kiln_program_info(program);
+    const kiln_build_info *info = kiln_program_get_info(program);
     char *log = strdup(info->log);
     kiln_key key = info->key;
     assert_int_equal(info->origin, KILN_ORIGIN_COMPILED);
@@ -71,7 +75,7 @@ void a_second_process_compiles_nothing(suite *s)
 
     suite_open(s, "second", 0, &second);
     program = suite_build(second.device, "basics", NULL, 0, NULL);
-    info = kiln_program_info(program);
+    info = kiln_program_get_info(program);
     assert_int_equal(info->origin, KILN_ORIGIN_DISK);
     assert_int_equal(info->compiles, 0);
     assert_memory_equal(&info->key, &key, sizeof(key));
@@ -100,8 +104,8 @@ void a_released_program_comes_back_from_memory(suite *s)
     kiln_program_release(program);
     suite_restart(s, &fresh);
     program = suite_build(fresh.device, "basics", NULL, 0, NULL);
-    assert_int_equal(kiln_program_info(program)->origin, KILN_ORIGIN_MEMORY);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(kiln_program_get_info(program)->origin, KILN_ORIGIN_MEMORY);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     kiln_program_release(program);
     suite_close(&fresh);
 }
@@ -148,13 +152,13 @@ void headers_change_the_program(suite *s)
     const char *dir = write_header(s, "#define SCALE 3\n");
     kiln_program *first = suite_build(fresh.device, "value", &one, 1, &dir);
     assert_int_equal(suite_value(fresh.device, first), 3);
-    kiln_key before = kiln_program_info(first)->key;
+    kiln_key before = kiln_program_get_info(first)->key;
     kiln_program_release(first);
 
     (void)write_header(s, "#define SCALE 5\n");
     kiln_program *second = suite_build(fresh.device, "value", &one, 1, &dir);
     assert_int_equal(suite_value(fresh.device, second), 5);
-    assert_memory_not_equal(&before, &kiln_program_info(second)->key, sizeof(before));
+    assert_memory_not_equal(&before, &kiln_program_get_info(second)->key, sizeof(before));
     kiln_program_release(second);
 
     /* The cache is asked, not the program: a capture may still hold the first one, and then that
@@ -166,7 +170,7 @@ void headers_change_the_program(suite *s)
     kiln_program *third = suite_build(fresh.device, "value", &one, 1, &dir);
     kt_counters_own(fresh.cache, &now);
     assert_int_equal(now.compiles, made.compiles);
-    assert_memory_equal(&before, &kiln_program_info(third)->key, sizeof(before));
+    assert_memory_equal(&before, &kiln_program_get_info(third)->key, sizeof(before));
     assert_int_equal(suite_value(fresh.device, third), 3);
     kiln_program_release(third);
     suite_close(&fresh);
@@ -190,7 +194,7 @@ void a_broken_kernel_leaves_a_log_and_nothing_else(suite *s)
         assert_non_null(strstr(why.log, "this_is_not_declared"));
         kiln_diag_clear(&why);
     }
-    const char *target = kiln_device_properties(fresh.device)->target;
+    const char *target = kiln_device_get_info(fresh.device)->target;
     assert_int_equal(suite_entries(fresh.cache, target), 0);
     suite_unload(&sources);
     suite_close(&fresh);
@@ -214,7 +218,7 @@ void cache_only_never_compiles(suite *s)
     kiln_program_release(program);
     suite_restart(s, &fresh);
     OK(kiln_program_build(fresh.device, sources.sources, sources.count, &options, &program, &diag));
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     kiln_program_release(program);
     suite_unload(&sources);
     suite_close(&fresh);
@@ -228,7 +232,7 @@ void without_a_cache_all_works(suite *s)
     suite_open(s, "none", KILN_CACHE_DISABLED, &fresh);
     for (int round = 0; round < 2; round++) {
         kiln_program *program = suite_build(fresh.device, "value", &four, 1, &dir);
-        assert_int_equal(kiln_program_info(program)->origin, KILN_ORIGIN_COMPILED);
+        assert_int_equal(kiln_program_get_info(program)->origin, KILN_ORIGIN_COMPILED);
         assert_int_equal(suite_value(fresh.device, program), 8);
         kiln_program_release(program);
     }
@@ -246,7 +250,7 @@ void compiling_by_name_fills_the_same_cache(suite *s)
     suite_open(s, "named", 0, &fresh);
     suite_load("basics", &sources);
     (void)snprintf(target, sizeof(target), "%s:%u", s->backend,
-                   kiln_device_properties(fresh.device)->index);
+                   kiln_device_get_info(fresh.device)->index);
     for (size_t i = 0; i < sources.count && !compiled; i++) {
         kiln_status status =
             kiln_compile(fresh.runtime, target, &sources.sources[i], &blob, &origin, NULL);
@@ -258,7 +262,7 @@ void compiling_by_name_fills_the_same_cache(suite *s)
     assert_true(kiln_blob_size(blob) > 0);
     kiln_blob_release(blob);
     kiln_program *program = suite_build(fresh.device, "basics", NULL, 0, NULL);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     kiln_program_release(program);
     REFUSED(
         kiln_compile(fresh.runtime, "no-such-backend", &sources.sources[0], &blob, &origin, &diag));
@@ -290,14 +294,14 @@ void compiles_are_announced(suite *s)
     suite_open(s, "announced", 0, &fresh);
     suite_load("basics", &sources);
     OK(kiln_program_build(fresh.device, sources.sources, sources.count, &options, &program, &diag));
-    assert_int_equal(told.starts, (int)kiln_program_info(program)->stage_count);
+    assert_int_equal(told.starts, (int)kiln_program_get_info(program)->stage_count);
     assert_non_null(strstr(told.what, "basics"));
     suite_launch(fresh.device, program);
     kiln_program_release(program);
     suite_restart(s, &fresh);
     OK(kiln_program_build(fresh.device, sources.sources, sources.count, &options, &program, &diag));
-    assert_int_equal(told.starts, (int)kiln_program_info(program)->stage_count);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(told.starts, (int)kiln_program_get_info(program)->stage_count);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     kiln_program_release(program);
     suite_unload(&sources);
     suite_close(&fresh);
@@ -314,7 +318,7 @@ void the_program_tells_its_entries(suite *s)
     }
     assert_true(found);
     assert_null(kiln_program_entry(s->basics, kiln_program_entry_count(s->basics)));
-    OK(kiln_program_params(s->basics, saxpy, &params, &count, &diag));
+    OK(kiln_program_get_params(s->basics, saxpy, &params, &count, &diag));
     if (!suite_has_main(s->device)) { /* GLSL does not say how buffers and values interleave */
         assert_int_equal(count, 3);
         assert_int_equal(params[0]->kind, KILN_ARG_VALUE);
@@ -323,7 +327,8 @@ void the_program_tells_its_entries(suite *s)
         assert_int_equal(params[2]->kind, KILN_ARG_BUFFER);
     }
     kiln_diag why = KILN_DIAG_INIT;
-    assert_int_equal(kiln_program_params(s->basics, "no_such", &params, &count, &why), KILN_MISS);
+    assert_int_equal(kiln_program_get_params(s->basics, "no_such", &params, &count, &why),
+                     KILN_MISS);
     assert_non_null(strstr(why.why, saxpy));
     kiln_diag_clear(&why);
 }
@@ -353,14 +358,14 @@ void a_refused_binary_is_made_again(suite *s)
     suite_open(s, "refused", 0, &fresh);
     (void)unsetenv("KILN_FAKE_FAULTS");
     kiln_program *program = suite_build(fresh.device, "basics", NULL, 0, NULL);
-    assert_int_equal(kiln_program_info(program)->compiles, 1);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 1);
     kt_counters_own(fresh.cache, &stats);
     assert_int_equal(stats.rejected, 1);
     kiln_program_release(program);
     suite_close(&fresh);
     suite_open(s, "refused", 0, &fresh);
     program = suite_build(fresh.device, "basics", NULL, 0, NULL);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     kiln_program_release(program);
     suite_close(&fresh);
 }
@@ -416,10 +421,10 @@ void a_program_being_warmed_is_compiled_once(suite *s)
     kiln_program *program = suite_build(fresh.device, "value", &nine, 1, &dir);
     assert_int_equal(suite_value(fresh.device, program), 9);
     kiln_warm_wait(warm);
-    OK(kiln_warm_progress(warm, &state, &diag));
+    OK(kiln_warm_get_state(warm, &state, &diag));
     assert_int_equal(state.built, 1);
     kt_counters_own(fresh.cache, &stats);
-    assert_int_equal(stats.compiles, kiln_program_info(program)->stage_count);
+    assert_int_equal(stats.compiles, kiln_program_get_info(program)->stage_count);
     kiln_program_release(program);
     kiln_warm_destroy(warm);
     suite_close(&fresh);

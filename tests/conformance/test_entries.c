@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "conformance/suite.h"
 
 /* Where every artifact holds all kernels of its text. NVRTC and hipRTC make what is named
@@ -25,7 +27,7 @@ static kiln_status build_for(suite_fresh *on, const char *entry, uint32_t *out_c
     }
     kiln_status status =
         kiln_program_build(on->device, sources.sources, sources.count, NULL, &program, diag);
-    *out_compiles = program != NULL ? kiln_program_info(program)->compiles : 0;
+    *out_compiles = program != NULL ? kiln_program_get_info(program)->compiles : 0;
     if (program != NULL && entry == NULL) {
         suite_launch(on->device, program);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <kiln/unstable/pack.h>
+#include <kiln/unstable/reflect.h>
 
 #include "conformance/options.h"
 #include "conformance/suite.h"
@@ -90,7 +91,7 @@ static void note_entry(FILE *out, kiln_program *program, const char *entry)
     const kiln_param *const *params = NULL;
     const char *attributes = kiln_program_attributes(program, entry);
     size_t count = 0;
-    OK(kiln_program_params(program, entry, &params, &count, &diag));
+    OK(kiln_program_get_params(program, entry, &params, &count, &diag));
     (void)fprintf(out, "kernel %s: %zu parameters, attributes %s\n", entry, count,
                   attributes != NULL ? attributes : "unknown");
     for (size_t i = 0; i < count; i++) {
@@ -108,7 +109,7 @@ static char *describe(kiln_device *device, kiln_program *program)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    const kiln_build_info *info = kiln_program_info(program);
+    const kiln_build_info *info = kiln_program_get_info(program);
     (void)fprintf(out, "stages: %u\nlog: %s\n", info->stage_count, info->log);
     for (size_t i = 0; i < sizeof(info->key.bytes); i++) {
         (void)fprintf(out, "%02x", info->key.bytes[i]);
@@ -140,8 +141,8 @@ static void check_hit(suite_fresh *on, const char *options, kiln_origin origin,
 {
     kiln_program *program = NULL;
     OK(build_with(on->device, options, &program, &diag));
-    assert_int_equal(kiln_program_info(program)->origin, origin);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(kiln_program_get_info(program)->origin, origin);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     check_same(options, origin, expected, describe(on->device, program));
     kiln_program_release(program);
 }
@@ -181,7 +182,7 @@ static bool try_options(suite *s, size_t index, const char *options)
         suite_close(&fresh);
         return false;
     }
-    assert_int_equal(kiln_program_info(program)->origin, KILN_ORIGIN_COMPILED);
+    assert_int_equal(kiln_program_get_info(program)->origin, KILN_ORIGIN_COMPILED);
     char *compiled = describe(fresh.device, program);
     assert_null(kiln_program_qualifiers(program, "sense", 9));
     if (strcmp(s->backend, "opencl") == 0) { /* and what is known is right */

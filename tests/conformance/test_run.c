@@ -1,6 +1,8 @@
 /* Running: buffers, queues, launches, events. */
 #include <string.h>
 
+#include <kiln/unstable/native.h>
+
 #include "conformance/suite.h"
 
 #define COUNT 64

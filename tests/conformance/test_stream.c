@@ -63,7 +63,7 @@ void a_stream_of_submissions_is_right(suite *s)
             assert_true(p->y[j] == p->a * (float)(j % 31) + (float)i);
         }
     }
-    OK(kiln_executor_counters(executor, &stats, &diag));
+    OK(kiln_executor_get_stats(executor, &stats, &diag));
     assert_int_equal(stats.completed, SUBMISSIONS);
     assert_int_equal(stats.failed, 0);
     assert_true(stats.pool_reuses > stats.pool_creates);

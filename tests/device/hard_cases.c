@@ -150,7 +150,7 @@ static void clusters(rig *r)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     int values[COUNT];
-    if (atoi(kiln_device_properties(r->device)->target + strlen("sm_")) < 90) {
+    if (atoi(kiln_device_get_info(r->device)->target + strlen("sm_")) < 90) {
         printf("none    no clusters before sm_90\n");
         return;
     }

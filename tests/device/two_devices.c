@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/counters.h>
 
 enum { COUNT = 1024 };
 
@@ -90,11 +91,11 @@ int main(void)
     kiln_program *b = run_on(second, 1000.0F);
     kiln_program *c = run_on(first, 5.0F);
     const bool same_kind =
-        strcmp(kiln_device_properties(first)->target, kiln_device_properties(second)->target) == 0;
+        strcmp(kiln_device_get_info(first)->target, kiln_device_get_info(second)->target) == 0;
     const bool good = a != b && a == c &&
                       kiln_cache_counter(cache, KILN_COUNTER_COMPILES) == (same_kind ? 1U : 2U);
     printf("two_devices: %s and %s, %llu compiles, programs %s: %s\n",
-           kiln_device_properties(first)->name, kiln_device_properties(second)->name,
+           kiln_device_get_info(first)->name, kiln_device_get_info(second)->name,
            (unsigned long long)kiln_cache_counter(cache, KILN_COUNTER_COMPILES),
            a != b ? "apart" : "SHARED", good ? "good" : "BAD");
     kiln_program_release(a);

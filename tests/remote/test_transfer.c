@@ -98,7 +98,7 @@ static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool replace)
         assert_int_equal(kiln_transfer_push(transfer, NULL, &keys[i], replace, NULL), KILN_OK);
     }
     assert_int_equal(kiln_transfer_push_list(transfer, "all of it", keys, ENTRIES, NULL), KILN_OK);
-    const kiln_transfer_counts counts = *kiln_transfer_traffic(transfer);
+    const kiln_transfer_counts counts = *kiln_transfer_get_counts(transfer);
     kiln_transfer_close(transfer);
     assert_int_equal(counts.sent, ENTRIES);
     return counts;
@@ -118,7 +118,7 @@ static kiln_transfer_counts pull(fixture *f, kiln_cache *cache, bool present)
         assert_true(there == present);
     }
     kiln_blob_release(list);
-    const kiln_transfer_counts counts = *kiln_transfer_traffic(transfer);
+    const kiln_transfer_counts counts = *kiln_transfer_get_counts(transfer);
     kiln_transfer_close(transfer);
     return counts;
 }

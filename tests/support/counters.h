@@ -3,6 +3,7 @@
 #define KILN_TESTS_COUNTERS_H
 
 #include <kiln/cache.h>
+#include <kiln/unstable/counters.h>
 
 typedef struct kt_counters {
 #define KT_COUNTER_FIELD(id, name, unit, text) uint64_t name;
@@ -21,7 +22,7 @@ static inline kiln_status kt_counters_total(kiln_cache *cache, kt_counters *out_
                                             kiln_diag *diag)
 {
     uint64_t values[KILN_COUNTERS];
-    const kiln_status status = kiln_cache_totals(cache, values, KILN_COUNTERS, diag);
+    const kiln_status status = kiln_cache_get_totals(cache, values, KILN_COUNTERS, diag);
 #define KT_COUNTER_TOTAL(id, name, unit, text) out_total->name = values[id];
     KILN_COUNTER_MAP(KT_COUNTER_TOTAL)
 #undef KT_COUNTER_TOTAL

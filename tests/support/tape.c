@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
+
 #include "base/text.h"
 #include "record/recording.h"
 #include "support/tmpdir.h"

@@ -7,7 +7,7 @@
 #include <kiln/cuda.h>
 #include <kiln/kiln.h>
 #include <kiln/opencl.h>
-#include <kiln/opengl.h>
+#include <kiln/unstable/opengl.h>
 #include <kiln/vulkan.h>
 
 static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)

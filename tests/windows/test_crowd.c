@@ -5,6 +5,7 @@
 #include <windows.h>
 
 #include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 
 #include "support/tmpdir.h"
 #include "sys/file.h"

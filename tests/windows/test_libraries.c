@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/probe.h>
+
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 #include "sys/dylib.h"

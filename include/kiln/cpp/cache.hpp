@@ -167,18 +167,6 @@ class cache : public owner<kiln_cache, kiln_cache_destroy>
         kiln_cache_contains(get(), keys.data(), keys.size(), there.get());
         return std::vector<bool>(there.get(), there.get() + keys.size());
     }
-    std::uint64_t counter(std::uint32_t id) const
-    {
-        return kiln_cache_counter(get(), id);
-    }
-    /* By id, of all processes. */
-    std::vector<std::uint64_t> totals()
-    {
-        std::vector<std::uint64_t> values(KILN_COUNTERS);
-        check c;
-        c(kiln_cache_totals(get(), values.data(), values.size(), c));
-        return values;
-    }
     const char *root() const
     {
         return kiln_cache_root(get());

@@ -123,7 +123,7 @@ class program : public owner<kiln_program, kiln_program_release>
     }
     const kiln_build_info &info() const
     {
-        return *kiln_program_info(get());
+        return *kiln_program_get_info(get());
     }
 };
 
@@ -140,7 +140,7 @@ class device
     }
     const kiln_device_info &info() const
     {
-        return *kiln_device_properties(device_);
+        return *kiln_device_get_info(device_);
     }
     program build(const sources &list, const kiln_build_options *options = nullptr) const
     {

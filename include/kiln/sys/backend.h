@@ -23,6 +23,9 @@
 #include "kiln/launch.h"
 #include "kiln/source.h"
 #include "kiln/status.h"
+#include "kiln/unstable/names.h"
+#include "kiln/unstable/probe.h"
+#include "kiln/unstable/reflect.h"
 
 KILN_BEGIN_DECLS
 

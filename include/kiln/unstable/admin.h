@@ -7,6 +7,16 @@
 
 KILN_BEGIN_DECLS
 
+/* Reads the text form of a key: exactly 64 hexadecimal digits.
+ * Threads: any.   Blocks: never.   Owns: nothing.
+ * Fails: KILN_E_INVALID with the position of the first bad digit. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_key_parse(const char *text, kiln_key *out_key,
+                                                    kiln_diag *diag);
+
+/* Time the original compile took, in nanoseconds; 0 if it is not known.
+ * Threads: any.   Blocks: never.   Owns: nothing.   Fails: never. */
+KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
+
 /* One entry on disk, as kiln_cache_walk and kiln_cache_inspect see it. Strings live for the call.
  */
 typedef struct kiln_entry_info {
@@ -68,7 +78,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_verify(kiln_cache *cache, bool r
  * some that were killed, where the system cannot write a file that has no name. They count against
  * the cap; the next eviction, prune or clear removes those whose writers are gone.
  * Threads: any.   Blocks: disk.   Owns: nothing.   Fails: never (zeros without a disk tier). */
-KILN_API void kiln_cache_temporaries(kiln_cache *cache, uint64_t *out_files, uint64_t *out_bytes);
+KILN_API void kiln_cache_get_temporaries(kiln_cache *cache, uint64_t *out_files,
+                                         uint64_t *out_bytes);
 
 /* Looks for what keeps the disk tier from working and does not pass by itself: a file in place of a
  * directory of the cache, or a directory in place of one of its files.
@@ -113,6 +124,35 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_namespaces(kiln_cache *cach
                                                                 kiln_namespace_fn *visit,
                                                                 void *user, kiln_diag *diag);
 
+/* What to prune: entries not used for `max_age_ns` (0: any age), least recently used ones beyond
+ * `max_bytes` (UINT64_MAX: no limit), of one target only (NULL: all). Set struct_size. */
+typedef struct kiln_prune_options {
+    size_t struct_size;
+    uint64_t max_age_ns;
+    uint64_t max_bytes;
+    const char *target;
+} kiln_prune_options;
+
+/* What was looked at, and what was removed. Set struct_size before the call. */
+typedef struct kiln_prune_result {
+    size_t struct_size;
+    uint64_t entries_seen, bytes_seen, entries_removed, bytes_removed, temporaries_removed;
+} kiln_prune_result;
+
+/* Removes entries on disk by age and size, and temporary files that their writers left behind.
+ * Readers are never disturbed. kiln_cache_clear removes every entry, and the precompiled headers
+ * that compilers keep next to them (counted with the temporaries).
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_E_INVALID (a struct_size), KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier,
+ * KILN_E_UNSUPPORTED when read-only. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune(kiln_cache *cache,
+                                                      const kiln_prune_options *options,
+                                                      kiln_prune_result *out_result,
+                                                      kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_clear(kiln_cache *cache,
+                                                      kiln_prune_result *out_result,
+                                                      kiln_diag *diag);
+
 /* What kiln_cache_prune would remove with these options now: only counted, in a cache that is only
  * read, too. Temporary files are not looked at.
  * Threads: any.   Blocks: disk.   Owns: nothing.
@@ -122,7 +162,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune_plan(kiln_cache *cache,
                                                            kiln_prune_result *out_result,
                                                            kiln_diag *diag);
 
-/* Sets the counters of kiln_cache_totals to zero; what other processes add meanwhile is kept.
+/* Sets the counters of kiln_cache_get_totals to zero; what other processes add meanwhile is kept.
  * Entries, and the list of kiln_cache_walk_bypasses, stay.
  * Threads: any.   Blocks: disk.   Owns: nothing.
  * Fails: KILN_E_UNAVAILABLE without a disk tier, KILN_E_UNSUPPORTED when read-only, KILN_E_BUSY,

@@ -7,7 +7,18 @@
 
 KILN_BEGIN_DECLS
 
-/* kiln_compile (kiln/runtime.h) that says how the binary came to be: as kiln_program_info does of a
+/* Compiles for a named target without a device: `target` is "backend" or "backend:name", for
+ * example "cpu:native", "cpu:x86-64-v3", "cuda:sm_90", "opencl:0". The result is an ordinary cache
+ * entry per stage; *out_blob is the last stage's artifact.
+ * Threads: any.   Blocks: disk, compiler.
+ * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL.
+ * Fails: as kiln_program_build; KILN_E_UNSUPPORTED if the backend needs a device to compile and has
+ * none. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_compile(kiln_runtime *runtime, const char *target,
+                                                  const kiln_source *source, kiln_blob **out_blob,
+                                                  kiln_origin *out_origin, kiln_diag *diag);
+
+/* kiln_compile that says how the binary came to be: as kiln_program_get_info does of a
  * program, but nothing is loaded (load_ns is 0) and there is no log.
  * Threads: any.   Blocks: disk, compiler.
  * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct, its struct_size

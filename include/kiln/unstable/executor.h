@@ -118,9 +118,9 @@ typedef struct kiln_executor_stats {
 /* Figures since the executor began. Set out_stats->struct_size first.
  * Threads: any.   Blocks: never.   Owns: *out_stats is the caller's struct.
  * Fails: KILN_E_INVALID (struct_size). */
-KILN_API KILN_MUST_CHECK kiln_status kiln_executor_counters(kiln_executor *executor,
-                                                            kiln_executor_stats *out_stats,
-                                                            kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_executor_get_stats(kiln_executor *executor,
+                                                             kiln_executor_stats *out_stats,
+                                                             kiln_diag *diag);
 
 /* True when the submission is done, one way or the other.
  * Threads: any.   Blocks: never.   Owns: nothing.   Fails: never. */

@@ -102,6 +102,10 @@ KILN_API void kiln_export_end(void *managed);
 KILN_API void *kiln_exports_take(kiln_exports *exports);
 KILN_API void kiln_export_free(void *managed);
 
+/* The device that a buffer is on.
+ * Threads: any.   Blocks: never.   Owns: borrowed from the runtime.   Fails: never. */
+KILN_API kiln_device *kiln_buffer_device(const kiln_buffer *buffer);
+
 KILN_END_DECLS
 
 #endif

@@ -46,7 +46,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_open(const char *path, kiln_pack 
 KILN_API void kiln_pack_close(kiln_pack *pack);
 
 /* Threads: any.   Blocks: never.   Owns: borrowed from the pack.   Fails: never. */
-KILN_API const kiln_pack_info *kiln_pack_summary(const kiln_pack *pack);
+KILN_API const kiln_pack_info *kiln_pack_get_info(const kiln_pack *pack);
 
 /* Looks an entry up, verified. What is stored as it is, is used where it lies in the file.
  * Threads: any.   Blocks: disk.

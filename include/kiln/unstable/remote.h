@@ -82,7 +82,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_judge(const char *what, const voi
  *
  *     kiln_transfer_open(NULL, cache, &transfer, &diag);
  *     for each key: kiln_transfer_push(transfer, NULL, &key, false, &diag);
- *     counts = kiln_transfer_traffic(transfer);
+ *     counts = kiln_transfer_get_counts(transfer);
  *     kiln_transfer_close(transfer);
  *
  * What comes in is judged by KILN_TRUST as always. */
@@ -144,7 +144,7 @@ typedef struct kiln_transfer_counts {
 
 /* Threads: one at a time per transfer.   Blocks: never.
  * Owns: borrowed from the transfer, and valid until the next call with it.   Fails: never. */
-KILN_API const kiln_transfer_counts *kiln_transfer_traffic(kiln_transfer *transfer);
+KILN_API const kiln_transfer_counts *kiln_transfer_get_counts(kiln_transfer *transfer);
 
 KILN_END_DECLS
 

@@ -71,8 +71,9 @@ KILN_API void kiln_warm_wait(kiln_warm *warm);
 /* How far it is. Set out_state->struct_size first.
  * Threads: any.   Blocks: never.   Owns: *out_state is the caller's struct.
  * Fails: KILN_E_INVALID (struct_size). */
-KILN_API KILN_MUST_CHECK kiln_status kiln_warm_progress(kiln_warm *warm, kiln_warm_state *out_state,
-                                                        kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_warm_get_state(kiln_warm *warm,
+                                                         kiln_warm_state *out_state,
+                                                         kiln_diag *diag);
 
 /* Cancels, waits for what runs, and lets go of the programs. NULL is allowed.
  * Threads: any but a thread of the runtime, once, with no later call on it.

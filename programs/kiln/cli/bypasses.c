@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/counters.h>
+
 enum { MOST = 64 }; /* the library remembers no more */
 
 typedef struct gathering {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <kiln/device.h>
+#include <kiln/unstable/names.h>
 
 #include "cli/host.h"
 

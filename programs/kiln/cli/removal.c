@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include <kiln/unstable/admin.h>
+
 #include "cli/out.h"
 
 static bool print_removal_json(const kiln_prune_result *result)

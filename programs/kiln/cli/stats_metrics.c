@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <kiln/unstable/counters.h>
+
 /* A label's value, escaped as the format wants it. */
 static void put_value(FILE *file, const char *value)
 {

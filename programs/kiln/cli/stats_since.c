@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include <kiln/unstable/counters.h>
+
 #include "cli/host.h"
 
 enum { LIMIT = 16 << 20 };

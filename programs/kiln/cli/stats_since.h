@@ -3,6 +3,7 @@
 #define KILN_PROGRAM_STATS_SINCE_H
 
 #include <kiln/cache.h>
+#include <kiln/unstable/counters.h>
 
 /* Takes what `kiln stats --json` wrote to the file from the counters; one that is less now (kiln
  * stats --zero) counts from zero. KILN_E_INVALID with a diag. */

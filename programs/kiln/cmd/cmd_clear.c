@@ -1,6 +1,8 @@
 /* kiln clear: removes every entry. */
 #include "cli/removal.h"
+
 #include "cli/session.h"
+#include <kiln/unstable/admin.h>
 
 typedef struct clear_options {
     session_options session;

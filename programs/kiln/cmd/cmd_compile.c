@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
 #include <kiln/unstable/compile.h>
 
 #include "cli/diag.h"

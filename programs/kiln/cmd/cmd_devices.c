@@ -2,6 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
+#include <kiln/unstable/probe.h>
+
 #include "cli/out.h"
 #include "cli/session.h"
 
@@ -25,7 +28,7 @@ static bool print_device_table(cli_pool *pool, kiln_runtime *runtime)
     out_table table = out_table_make(pool, "device|name|class|>units|>memory|target|driver");
     size_t count = kiln_runtime_device_count(runtime);
     for (size_t i = 0; i < count; i++) {
-        const kiln_device_info *info = kiln_device_properties(kiln_runtime_device(runtime, i));
+        const kiln_device_info *info = kiln_device_get_info(kiln_runtime_device(runtime, i));
         const char *cells[] = {
             pool_format(pool, "%s:%u", info->backend, info->index),
             info->name,
@@ -48,7 +51,7 @@ static bool print_reports(cli_pool *pool, kiln_runtime *runtime)
     out_table table = out_table_make(pool, "backend|state|>devices|>probe ms|");
     size_t count = kiln_runtime_report_count(runtime);
     for (size_t i = 0; i < count; i++) {
-        const kiln_probe_report *report = kiln_runtime_report(runtime, i);
+        const kiln_probe_report *report = kiln_runtime_get_report(runtime, i);
         const char *why = report->outcome == KILN_PROBE_READY ? report->library : report->why;
         const char *cells[] = {report->backend, kiln_probe_outcome_name(report->outcome),
                                pool_format(pool, "%u", report->device_count),
@@ -106,10 +109,10 @@ static bool print_devices_json(kiln_runtime *runtime)
     json_t *backends = json_array();
     for (size_t i = 0; i < kiln_runtime_device_count(runtime); i++) {
         out_json_append(&devices,
-                        device_json(kiln_device_properties(kiln_runtime_device(runtime, i))));
+                        device_json(kiln_device_get_info(kiln_runtime_device(runtime, i))));
     }
     for (size_t i = 0; i < kiln_runtime_report_count(runtime); i++) {
-        out_json_append(&backends, report_json(kiln_runtime_report(runtime, i)));
+        out_json_append(&backends, report_json(kiln_runtime_get_report(runtime, i)));
     }
     out_json_set(&root, "summary", out_json_text(kiln_runtime_summary(runtime)));
     out_json_set(&root, "devices", devices);

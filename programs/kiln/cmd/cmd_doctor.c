@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <kiln/unstable/admin.h>
+#include <kiln/unstable/counters.h>
 #include <kiln/unstable/probe.h>
 
 #include "cli/bypasses.h"
@@ -127,10 +128,10 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
     if (status == KILN_OK) {
         findings->entries = listing.count;
         findings->bytes = listing.disk_bytes;
-        kiln_cache_temporaries(cache, &findings->temporaries, &findings->temporary_bytes);
+        kiln_cache_get_temporaries(cache, &findings->temporaries, &findings->temporary_bytes);
         findings->trouble = (kiln_diag)KILN_DIAG_INIT;
         findings->blocked = kiln_cache_examine(cache, &findings->trouble) != KILN_OK;
-        status = kiln_cache_totals(cache, findings->counters, KILN_COUNTERS, diag);
+        status = kiln_cache_get_totals(cache, findings->counters, KILN_COUNTERS, diag);
     }
     if (status == KILN_OK) {
         status = bypasses_read(cache, context->pool, &findings->bypasses, diag);

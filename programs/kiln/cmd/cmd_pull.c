@@ -154,7 +154,7 @@ static exit_code run_pull(const cmd_context *context, void *fields, const opt_li
         if (status == KILN_OK && options->pack != NULL) {
             status = write_pulled_pack(&t, &info, &diag);
         }
-        const kiln_transfer_counts *counts = kiln_transfer_traffic(t.transfer);
+        const kiln_transfer_counts *counts = kiln_transfer_get_counts(t.transfer);
         code = status == KILN_OK
                    ? transfer_tell(&t, "pulled", counts, options->pack != NULL ? &info : NULL)
                : status == KILN_E_INVALID ? cmd_fail(context, &diag)

@@ -114,7 +114,7 @@ static exit_code run_push(const cmd_context *context, void *fields, const opt_li
         if (status == KILN_OK) {
             status = push_all(&t, pack, &diag);
         }
-        const kiln_transfer_counts *counts = kiln_transfer_traffic(t.transfer);
+        const kiln_transfer_counts *counts = kiln_transfer_get_counts(t.transfer);
         code = status == KILN_OK          ? transfer_tell(&t, "pushed", counts, NULL)
                : status == KILN_E_INVALID ? cmd_fail(context, &diag)
                                           : cmd_fail_as(context, EXIT_CACHE, &diag);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <kiln/unstable/admin.h>
+#include <kiln/unstable/counters.h>
 
 #include "cli/bypasses.h"
 #include "cli/host.h"
@@ -264,7 +265,7 @@ static bool print_stats_json(const stats_shown *shown)
 static kiln_status gather_stats(const cmd_context *context, const stats_options *options,
                                 kiln_cache *cache, stats_shown *out, kiln_diag *diag)
 {
-    kiln_status status = kiln_cache_totals(cache, out->counters, KILN_COUNTERS, diag);
+    kiln_status status = kiln_cache_get_totals(cache, out->counters, KILN_COUNTERS, diag);
     if (status == KILN_OK && options->since != NULL) {
         status = stats_since(options->since, out->counters, diag);
     }
@@ -279,7 +280,7 @@ static kiln_status gather_stats(const cmd_context *context, const stats_options 
     }
     out->with_programs = options->programs;
     out->root = kiln_cache_root(cache);
-    kiln_cache_temporaries(cache, &out->unfinished.files, &out->unfinished.bytes);
+    kiln_cache_get_temporaries(cache, &out->unfinished.files, &out->unfinished.bytes);
     return status;
 }
 

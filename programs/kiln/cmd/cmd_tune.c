@@ -166,7 +166,7 @@ static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_vari
     kiln_diag diag = KILN_DIAG_INIT;
     tune_item *item = &work->items[work->count++];
     item->kernel = kernel;
-    item->device = kiln_device_properties(device);
+    item->device = kiln_device_get_info(device);
     item->count = list->kernel.variant_count;
     item->rows = pool_array(work->context->pool, item->count, sizeof(*item->rows));
     (void)snprintf(work->label, sizeof(work->label), "%.80s on %s:%u", kernel->name,

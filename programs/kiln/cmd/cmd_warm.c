@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
 #include <kiln/unstable/compile.h>
+#include <kiln/unstable/counters.h>
 
 #include "cli/diag.h"
 #include "cli/host.h"

@@ -18,8 +18,8 @@ static bool examine_pack(doctor_pack *one, cli_pool *pool)
     }
     const kiln_status status = kiln_pack_open(one->path, &pack, &diag);
     if (status == KILN_OK) {
-        one->entries = kiln_pack_summary(pack)->entries;
-        one->bytes = kiln_pack_summary(pack)->file_bytes;
+        one->entries = kiln_pack_get_info(pack)->entries;
+        one->bytes = kiln_pack_get_info(pack)->file_bytes;
         kiln_pack_close(pack);
     } else if (status == KILN_MISS) {
         one->trouble = "there is no such file";

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
+
 #include "cli/diag.h"
 
 bool glslc_is_meant(const glslc_options *options)

@@ -165,5 +165,5 @@ exit_code pack_tell_list(const cmd_context *context, const char *path, kiln_pack
         json_decref(visit.rows);
         return cmd_fail_as(context, EXIT_DAMAGE, &diag);
     }
-    return exit_of_printed(context, print_list(&visit, path, kiln_pack_summary(pack)));
+    return exit_of_printed(context, print_list(&visit, path, kiln_pack_get_info(pack)));
 }

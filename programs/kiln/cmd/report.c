@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
+
 #include "cli/out.h"
 
 static const char *verdict_of(const kernel_result *result)

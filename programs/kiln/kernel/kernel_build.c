@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include <kiln/unstable/reflect.h>
+
 #include "cli/diag.h"
 #include "kernel/kernel_source.h"
 #include "kernel/kernel_variants.h"
@@ -36,7 +38,7 @@ static kiln_status refuse_languages(const cli_kernel *kernel, kiln_device *devic
 {
     return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, kernel->name,
                          "has no source in a language that the %s backend takes",
-                         kiln_device_properties(device)->backend);
+                         kiln_device_get_info(device)->backend);
 }
 
 static kiln_status build_tuned(const cli_kernel *kernel, kiln_device *device,

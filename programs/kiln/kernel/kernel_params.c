@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/reflect.h>
+
 #include "kernel/kernel_data.h"
 
 /* Width in bytes and kind of the scalar types that mean the same everywhere. */
@@ -153,7 +155,7 @@ kiln_status kernel_params_check(kiln_program *program, const char *entry, const 
 {
     const kiln_param *const *params = NULL;
     size_t count = 0;
-    kiln_status status = kiln_program_params(program, entry, &params, &count, diag);
+    kiln_status status = kiln_program_get_params(program, entry, &params, &count, diag);
     if (status == KILN_MISS) {
         diag->status =
             KILN_E_INVALID; /* asking for a kernel that is not there is the user's error */

@@ -36,7 +36,7 @@ static void note_build(kiln_status status, const cli_kernel *kernel, const kerne
         result->variant = kernel->variant_count > 0 ? built->form->name : NULL;
     }
     if (status == KILN_OK) {
-        const kiln_build_info *info = kiln_program_info(built->program);
+        const kiln_build_info *info = kiln_program_get_info(built->program);
         result->origin = info->origin;
         result->compiles = info->compiles;
         result->key_ns = info->key_ns;
@@ -101,7 +101,7 @@ kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_dat
     kernel_built built = {0};
     kernel_launch launch = {0};
     kernel_result *result = out_result;
-    *result = (kernel_result){.kernel = kernel->name, .device = kiln_device_properties(device)};
+    *result = (kernel_result){.kernel = kernel->name, .device = kiln_device_get_info(device)};
     kiln_status status = kernel_build(kernel, device, &build_options, &built, diag);
     note_build(status, kernel, &built, result);
     if (status == KILN_OK) {

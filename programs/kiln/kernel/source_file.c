@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
+
 #include "cli/host.h"
 
 static const size_t max_source = (size_t)64 << 20;

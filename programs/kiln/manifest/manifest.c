@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
 #include <kiln/unstable/tune.h>
 
 #include "cli/diag.h"

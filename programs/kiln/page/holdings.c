@@ -87,7 +87,7 @@ kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, cli_console *consol
     cli_listing listing;
     memset(out_holdings, 0, sizeof(*out_holdings));
     out_holdings->root = kiln_cache_root(cache);
-    kiln_status status = kiln_cache_totals(cache, out_holdings->counters, KILN_COUNTERS, diag);
+    kiln_status status = kiln_cache_get_totals(cache, out_holdings->counters, KILN_COUNTERS, diag);
     status = status == KILN_OK ? listing_make(cache, NULL, pool, &listing, diag) : status;
     status = status == KILN_OK ? hold_entries(cache, &listing, pool, console, out_holdings, diag)
                                : status;

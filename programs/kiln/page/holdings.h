@@ -4,6 +4,7 @@
 #define KILN_PROGRAM_PAGE_HOLDINGS_H
 
 #include <kiln/runtime.h>
+#include <kiln/unstable/counters.h>
 
 #include "cli/bypasses.h"
 #include "cli/console.h"

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <kiln/cache.h>
+#include <kiln/unstable/counters.h>
 
 #include "cli/pool.h"
 

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include <kiln/unstable/counters.h>
+#include <kiln/unstable/names.h>
 #include <kiln/version.h>
 
 #include "cli/host.h"

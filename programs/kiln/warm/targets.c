@@ -14,7 +14,7 @@ char *targets_backend(const char *target, cli_pool *pool)
 
 char *targets_of_device(const kiln_device *device, cli_pool *pool)
 {
-    const kiln_device_info *info = kiln_device_properties(device);
+    const kiln_device_info *info = kiln_device_get_info(device);
     return pool_format(pool, "%s:%u", info->backend, info->index);
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
+
 #include "cli/diag.h"
 #include "cli/opt.h"
 #include "kernel/kernel_variants.h"

@@ -94,7 +94,7 @@ static kiln_status find_stand_in(const cli_target *target, cli_pool *pool, const
     }
     for (size_t i = 0; i < kiln_runtime_device_count(target->runtime); i++) {
         const kiln_device_info *info =
-            kiln_device_properties(kiln_runtime_device(target->runtime, i));
+            kiln_device_get_info(kiln_runtime_device(target->runtime, i));
         const size_t kinship = measure_kinship(gone, info->target);
         if (strcmp(gone, info->target) == 0) {
             *out_name = "";

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <kiln/unstable/names.h>
+
 #include "cli/out.h"
 #include "warm/warm.h"
 

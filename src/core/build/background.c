@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/background.h"
+
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"

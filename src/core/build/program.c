@@ -364,7 +364,7 @@ void kiln_program_release(kiln_program *program)
     }
 }
 
-const kiln_build_info *kiln_program_info(const kiln_program *program)
+const kiln_build_info *kiln_program_get_info(const kiln_program *program)
 {
     return &kn_program_now(program)->info;
 }
@@ -452,9 +452,9 @@ kiln_status kn_program_reflect(kiln_program *program, const char *entry,
     return KILN_OK;
 }
 
-kiln_status kiln_program_params(kiln_program *program, const char *entry,
-                                const kiln_param *const **out_params, size_t *out_count,
-                                kiln_diag *diag)
+kiln_status kiln_program_get_params(kiln_program *program, const char *entry,
+                                    const kiln_param *const **out_params, size_t *out_count,
+                                    kiln_diag *diag)
 {
     const kn_reflection *known = NULL;
     kiln_status status = kn_program_reflect(program, entry, &known, diag);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "kiln/unstable/native.h"
+
 #include "base/diag.h"
 
 kiln_status kn_buffer_make(kiln_device *device, size_t size, uint64_t address,

@@ -210,8 +210,8 @@ void kiln_executor_drain(kiln_executor *executor)
     kn_mutex_unlock(&executor->mutex);
 }
 
-kiln_status kiln_executor_counters(kiln_executor *executor, kiln_executor_stats *out_stats,
-                                   kiln_diag *diag)
+kiln_status kiln_executor_get_stats(kiln_executor *executor, kiln_executor_stats *out_stats,
+                                    kiln_diag *diag)
 {
     kn_mutex_lock(&executor->mutex);
     const kn_buffer_pool *pool = &executor->pool;

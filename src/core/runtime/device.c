@@ -3,7 +3,7 @@
 
 #include "core/runtime/runtime.h"
 
-const kiln_device_info *kiln_device_properties(const kiln_device *device)
+const kiln_device_info *kiln_device_get_info(const kiln_device *device)
 {
     return &device->info;
 }

@@ -371,7 +371,7 @@ size_t kiln_runtime_report_count(const kiln_runtime *runtime)
     return runtime->report_count;
 }
 
-const kiln_probe_report *kiln_runtime_report(const kiln_runtime *runtime, size_t index)
+const kiln_probe_report *kiln_runtime_get_report(const kiln_runtime *runtime, size_t index)
 {
     return index < runtime->report_count ? runtime->reports[index] : NULL;
 }

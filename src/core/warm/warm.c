@@ -312,7 +312,7 @@ void kiln_warm_wait(kiln_warm *warm)
     kn_mutex_unlock(&warm->mutex);
 }
 
-kiln_status kiln_warm_progress(kiln_warm *warm, kiln_warm_state *out_state, kiln_diag *diag)
+kiln_status kiln_warm_get_state(kiln_warm *warm, kiln_warm_state *out_state, kiln_diag *diag)
 {
     kn_mutex_lock(&warm->mutex);
     const kiln_warm_state state = warm->state;

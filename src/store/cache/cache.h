@@ -10,6 +10,8 @@
 
 #include "kiln/cache.h"
 #include "kiln/unstable/admin.h"
+#include "kiln/unstable/counters.h"
+#include "kiln/unstable/memory.h"
 
 #include "exec/flight.h"
 #include "store/cache/stack.h"

@@ -35,7 +35,7 @@ kiln_status kiln_cache_inspect(kiln_cache *cache, const kiln_key *key, kiln_entr
     return cache->disk != NULL ? kn_disk_inspect(cache->disk, key, visit, user, diag) : KILN_MISS;
 }
 
-void kiln_cache_temporaries(kiln_cache *cache, uint64_t *out_files, uint64_t *out_bytes)
+void kiln_cache_get_temporaries(kiln_cache *cache, uint64_t *out_files, uint64_t *out_bytes)
 {
     kn_disk_temporaries found = {0};
     kn_cache_check_fork(cache);

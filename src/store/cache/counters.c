@@ -43,7 +43,7 @@ kiln_status kiln_cache_zero_totals(kiln_cache *cache, kiln_diag *diag)
     kn_cache_check_fork(cache);
     kiln_status status = kn_cache_need_disk(cache, true, diag);
     if (status == KILN_OK) {
-        status = kiln_cache_totals(cache, values, KILN_COUNTERS, diag);
+        status = kiln_cache_get_totals(cache, values, KILN_COUNTERS, diag);
     }
     if (status != KILN_OK) {
         return status;
@@ -58,8 +58,8 @@ kiln_status kiln_cache_zero_totals(kiln_cache *cache, kiln_diag *diag)
                                "other processes hold them");
 }
 
-kiln_status kiln_cache_totals(kiln_cache *cache, uint64_t *out_values, size_t count,
-                              kiln_diag *diag)
+kiln_status kiln_cache_get_totals(kiln_cache *cache, uint64_t *out_values, size_t count,
+                                  kiln_diag *diag)
 {
     kn_record record;
     memset(out_values, 0, count * sizeof(*out_values));

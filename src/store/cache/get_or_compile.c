@@ -76,6 +76,25 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
                                                    out_origin, diag);
 }
 
+kiln_status kiln_cache_compile(kiln_cache *cache, const char *stage, const kiln_field *fields,
+                               size_t count, kiln_compile_fn *compile, void *user,
+                               kiln_blob **out_blob, kiln_diag *diag)
+{
+    kiln_recipe *recipe = NULL;
+    *out_blob = NULL;
+    kiln_status status = kiln_recipe_create(stage, 1, &recipe, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = fields[i].length > 0 ? fields[i].length : strlen(fields[i].text);
+        kiln_recipe_add_text(recipe, fields[i].name, fields[i].text, length);
+    }
+    status = kiln_cache_get_or_compile(cache, recipe, compile, user, out_blob, NULL, diag);
+    kiln_recipe_destroy(recipe);
+    return status;
+}
+
 /* --- lookup ----------------------------------------------------------------------------------- */
 
 static bool has_flag(const kn_fetch *f, uint32_t flags)

@@ -13,7 +13,7 @@
 #include "store/format/blob.h"
 #include "store/pack/pack_write.h"
 
-const kiln_pack_info *kiln_pack_summary(const kiln_pack *pack)
+const kiln_pack_info *kiln_pack_get_info(const kiln_pack *pack)
 {
     return &pack->info;
 }

@@ -73,7 +73,7 @@ void kiln_transfer_close(kiln_transfer *transfer)
     free(transfer);
 }
 
-const kiln_transfer_counts *kiln_transfer_traffic(kiln_transfer *transfer)
+const kiln_transfer_counts *kiln_transfer_get_counts(kiln_transfer *transfer)
 {
     const kn_stats *stats = transfer->stats;
     transfer->counts =

@@ -7,6 +7,7 @@
 #define KILN_STORE_BLOB_H
 
 #include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 
 #include <stdatomic.h>
 

@@ -9,6 +9,7 @@
 #define KILN_STORE_STATS_H
 
 #include "kiln/cache.h"
+#include "kiln/unstable/counters.h"
 
 #include <stdatomic.h>
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/admin.h"
+#include "kiln/unstable/memory.h"
+
 #include "base/diag.h"
 #include "store/format/blob.h"
 #include "store/memory/readers.h"

@@ -10,6 +10,7 @@
 #define KILN_STORE_MEM_H
 
 #include "kiln/cache.h"
+#include "kiln/unstable/memory.h"
 
 typedef struct kn_mem kn_mem;
 

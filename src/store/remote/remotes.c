@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"

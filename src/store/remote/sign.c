@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "base/diag.h"
 #include "base/text.h"
 #include "key/digest.h"

@@ -164,7 +164,7 @@ static uint64_t build_again(const char *backend, const char *dir, kt_counters *o
     glsl_open(&rig, backend, dir);
     kiln_program *program = glsl_build(&rig, glsl_increment);
     kt_counters_own(rig.cache, out_stats);
-    const uint64_t compiles = kiln_program_info(program)->compiles;
+    const uint64_t compiles = kiln_program_get_info(program)->compiles;
     glsl_run(&rig, program, 16);
     kiln_program_release(program);
     glsl_close(&rig);

@@ -136,9 +136,9 @@ kiln_program *rig_build(rig *r, const kiln_source *source)
 kiln_key rig_key(rig *r, const kiln_source *source, uint32_t *out_compiles)
 {
     kiln_program *program = rig_build(r, source);
-    kiln_key key = kiln_program_info(program)->key;
+    kiln_key key = kiln_program_get_info(program)->key;
     if (out_compiles != NULL) {
-        *out_compiles = kiln_program_info(program)->compiles;
+        *out_compiles = kiln_program_get_info(program)->compiles;
     }
     kiln_program_release(program);
     return key;

@@ -85,8 +85,8 @@ static void counters_of_other_versions(void **state)
     fill_cache(r);
     memset(more, 0xee, sizeof(more));
     memset(fewer, 0xee, sizeof(fewer));
-    RIG_OK(kiln_cache_totals(r->cache, more, KILN_COUNTERS + 10, &diag));
-    RIG_OK(kiln_cache_totals(r->cache, fewer, KILN_COUNTER_MISSES + 1, &diag));
+    RIG_OK(kiln_cache_get_totals(r->cache, more, KILN_COUNTERS + 10, &diag));
+    RIG_OK(kiln_cache_get_totals(r->cache, fewer, KILN_COUNTER_MISSES + 1, &diag));
     assert_true(more[KILN_COUNTER_COMPILES] > 0);
     assert_int_equal(more[KILN_COUNTER_COMPILES],
                      kiln_cache_counter(r->cache, KILN_COUNTER_COMPILES));
@@ -160,8 +160,8 @@ static void what_is_written_and_extracted(void **state)
     kiln_pack_writer_destroy(writer);
 
     RIG_OK(kiln_pack_open(path, &pack, &diag));
-    assert_int_equal(kiln_pack_summary(pack)->struct_size, sizeof(kiln_pack_info));
-    assert_int_equal(kiln_pack_summary(pack)->entries, added);
+    assert_int_equal(kiln_pack_get_info(pack)->struct_size, sizeof(kiln_pack_info));
+    assert_int_equal(kiln_pack_get_info(pack)->entries, added);
     GROW(verified);
     RIG_OK(kiln_pack_verify(pack, &verified.now, &diag));
     EXPECT_FILLED(verified);
@@ -247,11 +247,12 @@ static void what_the_library_owns_says_its_size(void **state)
     rig_open(r, NULL);
     kiln_source source = rig_source(rig_saxpy);
     kiln_program *program = rig_build(r, &source);
-    assert_int_equal(kiln_program_info(program)->struct_size, sizeof(kiln_build_info));
-    assert_int_equal(kiln_device_properties(r->device)->struct_size, sizeof(kiln_device_info));
+    assert_int_equal(kiln_program_get_info(program)->struct_size, sizeof(kiln_build_info));
+    assert_int_equal(kiln_device_get_info(r->device)->struct_size, sizeof(kiln_device_info));
     assert_true(kiln_runtime_report_count(r->runtime) > 0);
-    assert_int_equal(kiln_runtime_report(r->runtime, 0)->struct_size, sizeof(kiln_probe_report));
-    RIG_OK(kiln_program_params(program, "saxpy", &params, &count, &diag));
+    assert_int_equal(kiln_runtime_get_report(r->runtime, 0)->struct_size,
+                     sizeof(kiln_probe_report));
+    RIG_OK(kiln_program_get_params(program, "saxpy", &params, &count, &diag));
     assert_true(count > 0);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(params[i]->struct_size, sizeof(kiln_param));

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/background.h>
+#include <kiln/unstable/compile.h>
 #include <kiln/unstable/executor.h>
 #include <kiln/unstable/tune.h>
 #include <kiln/unstable/warm.h>
@@ -130,7 +132,7 @@ static void warming_for_newer_callers(void **state)
     const kiln_warm_item item = {&sources[0].now, 2};
     RIG_OK(kiln_warm_start(r->device, &item, 1, &options.now, &warm, &diag));
     kiln_warm_wait(warm);
-    RIG_OK(kiln_warm_progress(warm, &how.now, &diag));
+    RIG_OK(kiln_warm_get_state(warm, &how.now, &diag));
     assert_int_equal(how.now.built, 1);
     assert_int_equal(how.now.failed, 0);
     assert_int_equal(how.now.struct_size, sizeof(how));
@@ -178,7 +180,7 @@ static void executors_of_newer_callers(void **state)
     RIG_OK(kiln_executor_submit(executor, &work.now, &ticket, &diag));
     RIG_OK(kiln_ticket_wait(ticket, &diag));
     kiln_ticket_release(ticket);
-    RIG_OK(kiln_executor_counters(executor, &stats.now, &diag));
+    RIG_OK(kiln_executor_get_stats(executor, &stats.now, &diag));
     assert_int_equal(stats.now.completed, 1);
     assert_int_equal(stats.now.struct_size, sizeof(stats));
     assert_int_equal(stats.wish, 0);

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include <kiln/unstable/pocl.h>
+
 #include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"

@@ -9,6 +9,8 @@
 #include "apis/opencl/dropin/kept.h"
 #include "base/strbuf.h"
 #include "kiln/unstable/admin.h"
+#include "kiln/unstable/pocl.h"
+#include "kiln/unstable/probe.h"
 #include "support/counters.h"
 #include "support/tmpdir.h"
 #include "sys/thread.h"

@@ -9,7 +9,7 @@
 #include <EGL/eglext.h>
 #include <GL/glcorearb.h>
 
-#include <kiln/opengl.h>
+#include <kiln/unstable/opengl.h>
 
 #include "support/cmocka.h"
 #include "support/counters.h"

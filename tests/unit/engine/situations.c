@@ -13,7 +13,7 @@
 #include "unit/store/support.h"
 
 static const kt_frontend *now; /* the frontend whose turn it is */
-static char *root, *files; /* of the cache, and of the program */
+static char *root, *files;     /* of the cache, and of the program */
 static kiln_cache *cache;
 
 static void open_cache(uint32_t flags, bool records)

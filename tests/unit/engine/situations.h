@@ -29,7 +29,8 @@ typedef enum kt_event {
 
 typedef struct kt_frontend {
     const char *name, *target; /* the directory of its entries */
-    /* The state of a fresh process, whose files are in `dir`; the cache that it uses from now on. */
+    /* The state of a fresh process, whose files are in `dir`; the cache that it uses from now on.
+     */
     void (*begin)(const char *dir);
     void (*end)(void);
     void (*use)(kiln_cache *cache);

@@ -9,6 +9,7 @@
 #include "support/cmocka.h"
 
 #include "base/strbuf.h"
+#include "kiln/unstable/counters.h"
 #include "kiln/unstable/pack.h"
 #include "support/tmpdir.h"
 

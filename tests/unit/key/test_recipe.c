@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
 #include <kiln/unstable/binding.h>
 
 #include "base/text.h"

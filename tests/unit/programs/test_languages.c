@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/names.h>
 
 #include "kernel/source_file.h"
 #include "support/cmocka.h"

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/counters.h>
+
 #include "record/recording.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include <kiln/unstable/counters.h>
+
 #include "record/recorder.h"
 
 typedef struct recorder_world {

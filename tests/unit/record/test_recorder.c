@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kiln/unstable/admin.h"
+#include "kiln/unstable/counters.h"
 #include "record/recording.h"
 #include "support/cmocka.h"
 #include "support/faultfs.h"

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kiln/unstable/counters.h>
+
 #include "record/recording.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"

@@ -271,7 +271,7 @@ static void an_opencl_call_is_compiled_again_by_its_key(void **state)
 
     char target[KILN_DEVICE_TEXT];
     (void)snprintf(target, sizeof(target), "opencl:%s",
-                   kiln_device_properties(kiln_runtime_device(one.runtime, 0))->target);
+                   kiln_device_get_info(kiln_runtime_device(one.runtime, 0))->target);
     record_opencl(&p, text, &key, target);
     assert_int_equal(remove(p.header), 0);
 

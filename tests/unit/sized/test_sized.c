@@ -5,11 +5,13 @@
 #include <kiln/hip.h>
 #include <kiln/kiln.h>
 #include <kiln/opencl.h>
-#include <kiln/opengl.h>
 #include <kiln/sys/remote.h>
+#include <kiln/unstable/admin.h>
 #include <kiln/unstable/claim.h>
 #include <kiln/unstable/executor.h>
+#include <kiln/unstable/opengl.h>
 #include <kiln/unstable/pack.h>
+#include <kiln/unstable/probe.h>
 #include <kiln/unstable/tune.h>
 #include <kiln/unstable/warm.h>
 #include <kiln/vulkan.h>

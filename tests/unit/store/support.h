@@ -15,6 +15,7 @@
 
 #include "kiln/cache.h"
 #include "kiln/unstable/admin.h"
+#include "kiln/unstable/counters.h"
 #include "support/counters.h"
 #include "support/tmpdir.h"
 

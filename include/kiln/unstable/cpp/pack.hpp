@@ -27,7 +27,7 @@ class pack : public owner<kiln_pack, kiln_pack_close>
     }
     const kiln_pack_info &info() const
     {
-        return *kiln_pack_summary(get());
+        return *kiln_pack_get_info(get());
     }
     /* Empty where the pack has none. */
     blob find(const kiln_key &key) const

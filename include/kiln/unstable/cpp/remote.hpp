@@ -54,7 +54,7 @@ class transfer : public owner<kiln_transfer, kiln_transfer_close>
     /* Valid until the next call. */
     const kiln_transfer_counts &counts()
     {
-        return *kiln_transfer_traffic(get());
+        return *kiln_transfer_get_counts(get());
     }
 };
 } /* namespace kiln */

@@ -55,7 +55,7 @@ class warm : public owner<kiln_warm, kiln_warm_destroy>
         check c;
         kiln_warm_state state{};
         state.struct_size = sizeof(state);
-        c(kiln_warm_progress(get(), &state, c));
+        c(kiln_warm_get_state(get(), &state, c));
         return state;
     }
 };
@@ -170,7 +170,7 @@ class executor : public owner<kiln_executor, kiln_executor_destroy>
         check c;
         kiln_executor_stats figures{};
         figures.struct_size = sizeof(figures);
-        c(kiln_executor_counters(get(), &figures, c));
+        c(kiln_executor_get_stats(get(), &figures, c));
         return figures;
     }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"

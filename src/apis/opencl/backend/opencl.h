@@ -183,8 +183,7 @@ bool kn_nvidia_load(const kn_opencl_site *site, const void *code, size_t size, c
 void kn_nvidia_join(const void *ptx, size_t size, const kn_strbuf *code, kn_strbuf *out);
 const void *kn_nvidia_split(const void *data, size_t *size, size_t *out_code_size);
 
-/* --- the backend's operations: see kiln/sys/backend.h ------------------------------------------
- */
+/* --- the backend's operations: see kiln/sys/backend.h ----------------------------------------- */
 
 #define KN_OPERATION(name) kn_opencl_##name
 #include "hal/operations.h"

@@ -11,6 +11,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "apis/opencl/backend/opencl.h"
 #include "base/diag.h"
 #include "base/text.h"

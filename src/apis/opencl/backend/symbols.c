@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "base/text.h"
 
 /* The soname first: the name without a number belongs to development packages. */

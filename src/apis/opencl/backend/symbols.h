@@ -6,6 +6,8 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "sys/dylib.h"
 
 /* The version that everything required belongs to, as 100 * major + 10 * minor. */

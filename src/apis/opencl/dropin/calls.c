@@ -1,6 +1,8 @@
 /* Level 2: OpenCL programs through the engine, for a program that has its own context and keeps the
  * cl_program. */
 #include "kiln/opencl.h"
+#include "kiln/unstable/admin.h"
+#include "kiln/unstable/pocl.h"
 
 #include <string.h>
 

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/admin.h"
+#include "kiln/unstable/probe.h"
+
 #include "apis/opencl/backend/status.h"
 #include "apis/opencl/dropin/assemble.h"
 #include "apis/opencl/dropin/budget.h"

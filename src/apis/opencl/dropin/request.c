@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/unstable/probe.h"
+
 #include "apis/opencl/backend/options.h"
 #include "apis/opencl/backend/status.h"
 #include "base/checked.h"

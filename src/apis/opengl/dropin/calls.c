@@ -1,6 +1,6 @@
 /* Level 2: OpenGL programs through the cache, in the context that is current on the calling thread.
  */
-#include "kiln/opengl.h"
+#include "kiln/unstable/opengl.h"
 
 #include <stdlib.h>
 #include <string.h>

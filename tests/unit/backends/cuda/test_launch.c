@@ -1,6 +1,8 @@
 /* Launches with attributes, on the fake driver: what reaches cuLaunchKernelEx, and who refuses. */
 #include "unit/backends/cuda/world.h"
 
+#include <kiln/unstable/memory.h>
+
 static const char text[] = "extern \"C\" __global__ void one(int *x)\n"
                            "{\n"
                            "    x[(blockIdx.x * blockDim.x + threadIdx.x) % 64] = 1;\n"
@@ -93,7 +95,7 @@ static void a_cached_binary_stays_while_its_program_does(void **state)
     kiln_program_release(r.program);
     kiln_cache_trim(r.w.cache, 0);
     r.program = world_build(&r.w, &source);
-    assert_int_equal(kiln_program_info(r.program)->origin, KILN_ORIGIN_DISK);
+    assert_int_equal(kiln_program_get_info(r.program)->origin, KILN_ORIGIN_DISK);
     kiln_cache_trim(r.w.cache, 0);
     world_launch(&r, "one");
     world_read(&r, values);

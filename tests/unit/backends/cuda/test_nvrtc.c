@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "apis/cuda/backend/cubin.h"
 #include "apis/cuda/backend/instance.h"
 #include "support/counters.h"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <kiln/unstable/compile.h>
+#include <kiln/unstable/reflect.h>
 
 #include "support/counters.h"
 #include "unit/backends/cuda/world.h"
@@ -55,7 +56,7 @@ static uint32_t compiles_for(const char *root, const kiln_source *source)
     world w;
     world_open(&w, root);
     kiln_program *program = world_build(&w, source);
-    uint32_t compiles = kiln_program_info(program)->compiles;
+    uint32_t compiles = kiln_program_get_info(program)->compiles;
     kiln_program_release(program);
     world_close(&w);
     return compiles;
@@ -69,7 +70,7 @@ static void K9_a_hit_has_the_lowered_names(void **state)
         world w;
         world_open(&w, root);
         kiln_program *program = world_build(&w, &source);
-        assert_int_equal(kiln_program_info(program)->compiles, round == 0 ? 1 : 0);
+        assert_int_equal(kiln_program_get_info(program)->compiles, round == 0 ? 1 : 0);
         assert_int_equal(kiln_program_entry_count(program), 2);
         scale_four(&w, program);
         kiln_program_release(program);
@@ -94,7 +95,7 @@ static void K2_another_build_of_the_toolkit_compiles_anew(void **state)
 static uint64_t compiles_in(world *w, const kiln_source *source)
 {
     kiln_program *program = world_build(w, source);
-    const uint64_t compiles = kiln_program_info(program)->compiles;
+    const uint64_t compiles = kiln_program_get_info(program)->compiles;
     kiln_program_release(program);
     return compiles;
 }
@@ -225,7 +226,7 @@ static void a_binary_that_the_driver_refuses_is_made_again(void **state)
     world_open(&w, root);
     assert_int_equal(setenv("FAKECUDA_REFUSE", "1", 1), 0);
     kiln_program *program = world_build(&w, &source);
-    assert_int_equal(kiln_program_info(program)->compiles, 1);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 1);
     kt_counters_own(w.cache, &stats);
     assert_int_equal(stats.rejected, 1);
     (void)unsetenv("FAKECUDA_REFUSE");
@@ -251,7 +252,7 @@ static void PTX_is_a_stage_and_the_drivers_compile_another(void **state)
     ptx.length = kiln_blob_size(blob);
     for (uint32_t round = 0; round < 2; round++) {
         ok(kiln_program_build(w.device, &ptx, 1, NULL, &program, &diag), &diag);
-        assert_int_equal(kiln_program_info(program)->compiles, round == 0 ? 1 : 0);
+        assert_int_equal(kiln_program_get_info(program)->compiles, round == 0 ? 1 : 0);
         kiln_program_release(program);
     }
     kiln_blob_release(blob);

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <kiln/unstable/compile.h>
 #include <kiln/unstable/native.h>
 
 #include "apis/hip/backend/instance.h"
@@ -271,7 +272,7 @@ static void a_refused_code_object_is_made_again(void **state)
     world_open(&r.w, root);
     const kiln_source source = make_source();
     ok(kiln_program_build(r.w.device, &source, 1, NULL, &program, &diag), &diag);
-    assert_int_equal(kiln_program_info(program)->compiles, 1);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 1);
     kiln_program_release(program);
     world_close(&r.w);
     (void)unsetenv("FAKECUDA_REFUSE");
@@ -289,14 +290,14 @@ static void a_named_target_is_the_devices(void **state)
     char *root = kt_path((const char *)*state, "named");
     world_open(&r.w, root);
     const kiln_source source = make_source();
-    assert_string_equal(kiln_device_properties(r.w.device)->target,
+    assert_string_equal(kiln_device_get_info(r.w.device)->target,
                         "hip-gfx90a-sramecc_on-xnack_off");
     ok(kiln_compile(r.w.runtime, "hip:gfx90a:xnack-:sramecc+", &source, &blob, &origin, &diag),
        &diag);
     assert_int_equal(origin, KILN_ORIGIN_COMPILED);
     kiln_blob_release(blob);
     ok(kiln_program_build(r.w.device, &source, 1, NULL, &program, &diag), &diag);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     kiln_program_release(program);
     world_close(&r.w);
     free(root);

@@ -1,6 +1,8 @@
 /* The real hipRTC, without a GPU: skipped where it is not installed (Debian: libamdhip64-5). */
 #include <unistd.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "apis/hip/backend/code_object.h"
 #include "apis/hip/backend/instance.h"
 #include "support/counters.h"

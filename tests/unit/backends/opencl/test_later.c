@@ -206,7 +206,7 @@ static int child(const char *word, int kernels, const char *mark)
         status = kiln_program_build(c.device, &c.source, 1, NULL, &program, NULL);
     }
     if (status == KILN_OK) {
-        info = *kiln_program_info(program);
+        info = *kiln_program_get_info(program);
     }
     const unsigned reads =
         child_count_calls('G'); /* a moment after the launch there may be one more */

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "apis/opencl/backend/opencl.h"
 #include "kiln/kiln.h"
 #include "kiln/opencl.h"

@@ -90,7 +90,7 @@ static int child(bool run)
     }
     kiln_status status = kiln_program_build(device, &source, 1, NULL, &program, NULL);
     if (status == KILN_OK) {
-        info = *kiln_program_info(program);
+        info = *kiln_program_get_info(program);
     }
     if (status == KILN_OK && run) {
         new_files = kt_file_count(getenv("POCL_CACHE_DIR"));

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/probe.h>
+
 #include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
@@ -15,7 +17,7 @@ static void it_is_said_and_programs_run(void **state)
     glsl_open(&rig, "opengl", dir);
     const kiln_probe_report *report = NULL;
     for (size_t i = 0; i < kiln_runtime_report_count(rig.runtime) && report == NULL; i++) {
-        const kiln_probe_report *row = kiln_runtime_report(rig.runtime, i);
+        const kiln_probe_report *row = kiln_runtime_get_report(rig.runtime, i);
         report = strcmp(row->backend, "opengl") == 0 ? row : NULL;
     }
     assert_non_null(report);
@@ -26,7 +28,7 @@ static void it_is_said_and_programs_run(void **state)
     assert_non_null(strstr(report->fix, "MESA_SHADER_CACHE_DISABLE"));
     for (int round = 0; round < 2; round++) {
         kiln_program *program = glsl_build(&rig, glsl_increment);
-        assert_int_equal(kiln_program_info(program)->origin, KILN_ORIGIN_NONE);
+        assert_int_equal(kiln_program_get_info(program)->origin, KILN_ORIGIN_NONE);
         glsl_run(&rig, program, 16);
         glsl_run(&rig, program, 0);
         kiln_program_release(program);

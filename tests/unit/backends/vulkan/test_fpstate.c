@@ -14,6 +14,7 @@
 #endif
 
 #include "kiln/kiln.h"
+#include "kiln/unstable/compile.h"
 
 #include "support/skip.h"
 #include "sys/fpstate.h"

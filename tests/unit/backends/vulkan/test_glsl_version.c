@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "kiln/kiln.h"
+#include "kiln/unstable/compile.h"
 
 #include "apis/vulkan/backend/instance.h"
 #include "support/tmpdir.h"

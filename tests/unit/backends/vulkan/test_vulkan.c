@@ -182,7 +182,7 @@ static void all_sizes_launched_are_kept(void **state)
     glsl_close(&rig);
     glsl_open(&rig, "vulkan", dir);
     program = glsl_build(&rig, glsl_increment);
-    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     glsl_run(&rig, program, 8);
     glsl_run(&rig, program, 32);
     glsl_run(&rig, program, 0);

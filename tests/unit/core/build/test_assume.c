@@ -59,7 +59,7 @@ static int build_value(rig *r, const tree *t, kiln_origin origin)
 {
     kiln_program *program = rig_build(r, &t->source);
     const int value = value_of(r, program);
-    assert_int_equal(kiln_program_info(program)->origin, origin);
+    assert_int_equal(kiln_program_get_info(program)->origin, origin);
     kiln_program_release(program);
     return value;
 }

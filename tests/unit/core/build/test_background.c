@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/background.h>
 #include <kiln/unstable/executor.h>
+#include <kiln/unstable/reflect.h>
 
 enum { ITEMS = 6 };
 
@@ -38,7 +40,7 @@ static void a_launch_runs_the_fallback_and_then_the_program(void **state)
     RIG_OK(kiln_program_wait(program, &diag));
     RIG_OK(kiln_program_ready(program, &diag));
     assert_true(gate_run(r, program) == 7);
-    assert_int_equal(kiln_program_info(program)->compiles, 2);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 2);
     /* The next build, here or in another process, finds it and waits for nothing. */
     kiln_program *again = build_behind(r, &slow, &generic);
     RIG_OK(kiln_program_ready(again, &diag));

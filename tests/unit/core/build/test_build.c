@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+#include <kiln/unstable/reflect.h>
+
 #include "support/failalloc.h"
 #include "unit/core/rig.h"
 
@@ -19,13 +22,13 @@ static void K9_a_hit_gives_back_what_the_compile_gave(void **state)
     rig_open(r, NULL);
     for (int process = 0; process < 2; process++) {
         kiln_program *program = rig_build(r, &source);
-        const kiln_build_info *info = kiln_program_info(program);
+        const kiln_build_info *info = kiln_program_get_info(program);
         assert_int_equal(info->compiles, process == 0 ? 2 : 0);
         assert_int_equal(info->origin, process == 0 ? KILN_ORIGIN_COMPILED : KILN_ORIGIN_DISK);
         assert_string_equal(info->log, "test.fake:1: warning: look out\n");
         assert_int_equal(kiln_program_entry_count(program), 1);
         assert_string_equal(kiln_program_entry(program, 0), "saxpy");
-        RIG_OK(kiln_program_params(program, "saxpy", &params, &count, &diag));
+        RIG_OK(kiln_program_get_params(program, "saxpy", &params, &count, &diag));
         assert_int_equal(count, 3);
         assert_string_equal(params[0]->name, "a");
         kiln_program_release(program);
@@ -78,7 +81,7 @@ static void programs_are_shared_by_device_and_weakly(void **state)
     kiln_program_release(other);
     r->device = zero;
     kiln_program *later = rig_build(r, &source);
-    assert_int_equal(kiln_program_info(later)->origin, KILN_ORIGIN_MEMORY);
+    assert_int_equal(kiln_program_get_info(later)->origin, KILN_ORIGIN_MEMORY);
     assert_int_equal(rig_calls(r, FAKE_LOAD), 1); /* what was compiled had come loaded */
     kiln_program_release(later);
 }
@@ -120,9 +123,9 @@ static void D4_a_refused_binary_is_rebuilt_once_and_replaced(void **state)
     kiln_program *program = rig_build(r, &source);
     const char *log = rig_log_stop();
     assert_non_null(strstr(log, "the driver refused the cached binary"));
-    assert_int_equal(kiln_program_info(program)->compiles, 1); /* the driver's stage alone */
-    assert_int_equal(kiln_program_info(program)->origin, KILN_ORIGIN_COMPILED);
-    assert_string_equal(kiln_program_info(program)->log, "test.fake:1: warning: look out\n");
+    assert_int_equal(kiln_program_get_info(program)->compiles, 1); /* the driver's stage alone */
+    assert_int_equal(kiln_program_get_info(program)->origin, KILN_ORIGIN_COMPILED);
+    assert_string_equal(kiln_program_get_info(program)->log, "test.fake:1: warning: look out\n");
     assert_int_equal(rig_stats(r).rejected, 1);
     kiln_program_release(program);
     rig_close(r);
@@ -157,7 +160,7 @@ static void D1_an_entry_that_is_no_artifact_is_made_again(void **state)
     rig_log_start();
     kiln_program *program = rig_build(r, &source);
     assert_non_null(strstr(rig_log_stop(), "is not a result of"));
-    assert_int_equal(kiln_program_info(program)->compiles, 1);
+    assert_int_equal(kiln_program_get_info(program)->compiles, 1);
     kiln_program_release(program);
     rig_close(r);
     rig_open(r, NULL);
@@ -173,7 +176,7 @@ static void D4_a_binary_of_another_driver_is_rebuilt(void **state)
     kiln_program *program = rig_build(r, &source);
     kiln_blob *blob = NULL;
     kiln_blob *bad = NULL;
-    RIG_OK(kiln_cache_get(r->cache, &kiln_program_info(program)->key, &blob, NULL, &diag));
+    RIG_OK(kiln_cache_get(r->cache, &kiln_program_get_info(program)->key, &blob, NULL, &diag));
     char *bytes = malloc(kiln_blob_size(blob));
     assert_non_null(bytes);
     memcpy(bytes, kiln_blob_data(blob), kiln_blob_size(blob));

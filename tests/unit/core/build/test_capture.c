@@ -17,9 +17,10 @@ static void a_capture_replaces_the_entry(void **state)
     for (int process = 0; process < 3; process++) {
         rig_open(r, NULL);
         kiln_program *program = rig_build(r, &source);
-        assert_int_equal(kiln_program_info(program)->compiles, process == 0 ? 2 : 0);
+        assert_int_equal(kiln_program_get_info(program)->compiles, process == 0 ? 2 : 0);
         /* K9: the log is the compile's, also from a captured entry. */
-        assert_string_equal(kiln_program_info(program)->log, "test.fake:1: warning: look out\n");
+        assert_string_equal(kiln_program_get_info(program)->log,
+                            "test.fake:1: warning: look out\n");
         rig_launch(r, program, 64, 8);
         rig_launch(r, program, 64, 8);
         kiln_program_release(program); /* the pending capture keeps it */

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+#include <kiln/unstable/reflect.h>
+
 #include "core/build/program_kernels.h"
 #include "unit/core/rig.h"
 

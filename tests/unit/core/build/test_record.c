@@ -148,7 +148,7 @@ static void what_is_found_is_recorded_as_well(void **state)
     rig_record(r);
     rig_open(r, NULL);
     kiln_program *program = rig_build(r, &g.source);
-    assert_int_equal(kiln_program_info(program)->origin, KILN_ORIGIN_DISK);
+    assert_int_equal(kiln_program_get_info(program)->origin, KILN_ORIGIN_DISK);
     kiln_program_release(rig_build(r, &g.source)); /* it is loaded already */
     kiln_program_release(program);
     kiln_program_release(rig_build(r, &g.source)); /* from memory */

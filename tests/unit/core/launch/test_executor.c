@@ -78,7 +78,7 @@ static kiln_program *open_all(rig *r, const char *faults, uint32_t in_flight,
 static kiln_executor_stats stats_of(kiln_executor *executor)
 {
     kiln_executor_stats stats = {.struct_size = sizeof(stats)};
-    RIG_OK(kiln_executor_counters(executor, &stats, &diag));
+    RIG_OK(kiln_executor_get_stats(executor, &stats, &diag));
     return stats;
 }
 

@@ -43,7 +43,7 @@ static void start_and_build(void *user)
     source.text = kernel;
     source.length = sizeof(kernel) - 1;
     RIG_OK(kiln_program_build(kiln_runtime_device(runtime, 0), &source, 1, NULL, &program, &diag));
-    s->origin = kiln_program_info(program)->origin;
+    s->origin = kiln_program_get_info(program)->origin;
     kiln_program_release(program);
     kiln_runtime_destroy(runtime);
     kiln_cache_destroy(cache);

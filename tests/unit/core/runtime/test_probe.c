@@ -107,7 +107,7 @@ static void P1_an_isolated_runtime_goes_on_without_the_bad_one(void **state)
     RIG_OK(rig_create(r, KILN_CACHE_NO_DISK, &options, &diag));
     size_t seen = 0;
     for (size_t i = 0; i < kiln_runtime_report_count(r->runtime); i++) {
-        const kiln_probe_report *report = kiln_runtime_report(r->runtime, i);
+        const kiln_probe_report *report = kiln_runtime_get_report(r->runtime, i);
         if (strcmp(report->backend, "fake") == 0) {
             assert_int_equal(report->outcome, KILN_PROBE_CRASHED);
             seen++;

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+#include <kiln/unstable/probe.h>
+
 #include "core/runtime/surroundings.h"
 #include "sys/file.h"
 #include "unit/core/rig.h"
@@ -198,7 +201,7 @@ static unsigned all_opens(void)
 static const kiln_probe_report *report_of(rig *r, const char *name)
 {
     const kiln_probe_report *report = NULL;
-    for (size_t i = 0; (report = kiln_runtime_report(r->runtime, i)) != NULL; i++) {
+    for (size_t i = 0; (report = kiln_runtime_get_report(r->runtime, i)) != NULL; i++) {
         if (strcmp(report->backend, name) == 0) {
             return report;
         }
@@ -237,7 +240,7 @@ static void another_backend_opens_when_it_is_used(void **state)
     source.language = KILN_LANG_PTX;
     kiln_device *device = NULL;
     RIG_OK(kiln_runtime_select(r->runtime, &source, 1, &device, &diag));
-    assert_string_equal(kiln_device_properties(device)->name, "gamma 0");
+    assert_string_equal(kiln_device_get_info(device)->name, "gamma 0");
     assert_opens(opens[1], 0);
     assert_opens(opens[2], 1);
     /* A device taken from the list by hand, too. */
@@ -245,7 +248,7 @@ static void another_backend_opens_when_it_is_used(void **state)
     kiln_device *by_hand = NULL;
     for (size_t i = 0; i < kiln_runtime_device_count(r->runtime); i++) {
         kiln_device *one = kiln_runtime_device(r->runtime, i);
-        if (strcmp(kiln_device_properties(one)->backend, "beta") == 0) {
+        if (strcmp(kiln_device_get_info(one)->backend, "beta") == 0) {
             by_hand = one;
         }
     }
@@ -284,7 +287,7 @@ static answer ask(rig *r, const char *backend, const char *device, bool strict, 
         kiln_diag_clear(&why);
     }
     if (chosen != NULL) {
-        (void)snprintf(a.name, sizeof(a.name), "%s", kiln_device_properties(chosen)->name);
+        (void)snprintf(a.name, sizeof(a.name), "%s", kiln_device_get_info(chosen)->name);
     }
     return a;
 }
@@ -380,7 +383,7 @@ static void a_change_around_a_driver_is_probed_again(void **state)
         start(r);
         assert_opens(all_opens(), DRIVERS);
         if (change == 0) {
-            assert_string_equal(kiln_device_properties(kiln_runtime_device(r->runtime, 0))->driver,
+            assert_string_equal(kiln_device_get_info(kiln_runtime_device(r->runtime, 0))->driver,
                                 "2.0");
         }
     }
@@ -439,7 +442,7 @@ static void what_does_not_open_is_not_trusted(void **state)
     refuses[0] = true;
     start(r);
     RIG_OK(kiln_runtime_select(r->runtime, NULL, 0, &device, &diag));
-    assert_string_equal(kiln_device_properties(device)->backend, "beta");
+    assert_string_equal(kiln_device_get_info(device)->backend, "beta");
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2 * (DRIVERS - 1));
     assert_int_equal(report_of(r, "alpha")->outcome, KILN_PROBE_NO_DEVICE);
 }
@@ -456,12 +459,12 @@ static void a_later_one_that_does_not_open_is_passed_over(void **state)
     refuses[1] = true;
     start(r);
     RIG_OK(kiln_runtime_select(r->runtime, sources, 2, &device, &diag));
-    assert_string_equal(kiln_device_properties(device)->backend, "gamma");
+    assert_string_equal(kiln_device_get_info(device)->backend, "gamma");
     kiln_queue *queue = NULL;
     kiln_diag why = KILN_DIAG_INIT;
     for (size_t i = 0; i < kiln_runtime_device_count(r->runtime); i++) {
         device = kiln_runtime_device(r->runtime, i);
-        if (strcmp(kiln_device_properties(device)->backend, "beta") == 0) {
+        if (strcmp(kiln_device_get_info(device)->backend, "beta") == 0) {
             assert_int_equal(kiln_queue_create(device, &queue, &why), KILN_E_UNAVAILABLE);
             assert_true(why.why[0] != '\0');
             kiln_diag_clear(&why);

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+#include <kiln/unstable/probe.h>
+
 #include "unit/core/rig.h"
 
 /* A discrete device, in addition to the fake's two software ones. */
@@ -60,7 +63,7 @@ static const kiln_device_info *selected(rig *r, const kiln_source *source)
 {
     kiln_device *device = NULL;
     RIG_OK(kiln_runtime_select(r->runtime, source, source != NULL ? 1 : 0, &device, &diag));
-    return kiln_device_properties(device);
+    return kiln_device_get_info(device);
 }
 
 static void the_fastest_class_that_takes_the_source(void **state)
@@ -92,9 +95,9 @@ static void hidden_backends_show_on_request_only(void **state)
     RIG_OK(create(r, NULL, NULL, false, &diag));
     assert_null(strstr(kiln_runtime_summary(r->runtime), "fake:"));
     for (size_t i = 0; i < kiln_runtime_report_count(r->runtime); i++) {
-        assert_string_not_equal(kiln_runtime_report(r->runtime, i)->backend, "fake");
+        assert_string_not_equal(kiln_runtime_get_report(r->runtime, i)->backend, "fake");
     }
-    assert_null(kiln_runtime_report(r->runtime, kiln_runtime_report_count(r->runtime)));
+    assert_null(kiln_runtime_get_report(r->runtime, kiln_runtime_report_count(r->runtime)));
     assert_null(kiln_runtime_device(r->runtime, kiln_runtime_device_count(r->runtime)));
 }
 
@@ -202,7 +205,7 @@ static void a_missing_backend_file_is_reported(void **state)
     assert_int_equal(setenv("KILN_BACKEND_PATH", path, 1), 0);
     RIG_OK(create(r, "fake", NULL, true, &diag));
     for (size_t i = 0; i < kiln_runtime_report_count(r->runtime); i++) {
-        const kiln_probe_report *report = kiln_runtime_report(r->runtime, i);
+        const kiln_probe_report *report = kiln_runtime_get_report(r->runtime, i);
         if (strcmp(report->backend, "nothing.so") == 0) {
             found = true;
             assert_int_equal(report->outcome, KILN_PROBE_LIBRARY_MISSING);

@@ -48,7 +48,7 @@ static kiln_warm *warm(rig *r, const kernel *kernels, size_t count, kiln_warm_op
 static kiln_warm_state state_of(kiln_warm *warming)
 {
     kiln_warm_state state = {.struct_size = sizeof(state)};
-    RIG_OK(kiln_warm_progress(warming, &state, &diag));
+    RIG_OK(kiln_warm_get_state(warming, &state, &diag));
     return state;
 }
 
@@ -264,7 +264,7 @@ static void options_are_checked(void **state)
     RIG_OK(kiln_warm_start(r->device, &item, 1, NULL, &warming, &diag));
     kiln_warm_wait(warming);
     assert_int_equal(state_of(warming).failed, 1);
-    assert_int_equal(kiln_warm_progress(warming, &wrong, NULL), KILN_E_INVALID);
+    assert_int_equal(kiln_warm_get_state(warming, &wrong, NULL), KILN_E_INVALID);
     kiln_warm_destroy(warming);
     RIG_OK(kiln_warm_start(r->device, NULL, 0, NULL, &warming, &diag));
     kiln_warm_destroy(warming);

@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kiln/unstable/admin.h>
+#include <kiln/unstable/memory.h>
+
 #include "support/counters.h"
 #include "support/failalloc.h"
 #include "support/suite.h"

@@ -26,7 +26,7 @@ static uint64_t count_compiles(const char *root, const char *name)
 {
     uint64_t totals[KILN_COUNTERS];
     kiln_cache *cache = open_in(root, name, 0);
-    assert_int_equal(kiln_cache_totals(cache, totals, KILN_COUNTERS, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_get_totals(cache, totals, KILN_COUNTERS, NULL), KILN_OK);
     kiln_cache_destroy(cache);
     return totals[KILN_COUNTER_COMPILES];
 }

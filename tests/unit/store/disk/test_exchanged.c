@@ -151,7 +151,7 @@ static int read_what_another_made(const char *root)
     if (child == 0) {
         kt_counters stats;
         uint64_t files = 0, bytes = 0;
-        kiln_cache_temporaries(cache, &files, &bytes); /* the child makes its parts here */
+        kiln_cache_get_temporaries(cache, &files, &bytes); /* the child makes its parts here */
         kiln_cache *other = ks_cache(root);
         (void)ks_get(other, "x", &compile);
         kiln_cache_destroy(other);

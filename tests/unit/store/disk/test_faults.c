@@ -344,7 +344,7 @@ KT_TEST_IN_DIR(a_pack_that_could_not_be_put_in_place_says_so)
     assert_int_equal(status, KILN_E_IO);
     assert_non_null(strstr(diag.fix, "mounted"));
     assert_int_equal(kiln_pack_open(path, &pack, NULL), KILN_OK);
-    assert_int_equal(kiln_pack_summary(pack)->entries, 1);
+    assert_int_equal(kiln_pack_get_info(pack)->entries, 1);
     kiln_pack_close(pack);
     kiln_diag_clear(&diag);
     kiln_cache_destroy(cache);

@@ -10,6 +10,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <kiln/unstable/admin.h>
+#include <kiln/unstable/memory.h>
+
 /* Each replaces the entry at `path`, whose size is `size`; false where that cannot be made here. */
 static bool put_nothing(const char *path, size_t size)
 {

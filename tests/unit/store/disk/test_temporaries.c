@@ -68,12 +68,12 @@ KT_TEST_IN_DIR(S5_temporaries_go_with_their_writers)
     const kiln_prune_options options = {.struct_size = sizeof(options), .max_bytes = UINT64_MAX};
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
-    kiln_cache_temporaries(cache, &files, &bytes);
+    kiln_cache_get_temporaries(cache, &files, &bytes);
     assert_int_equal(files, 0);
     assert_int_equal(bytes, 0);
     writer dead = start_writer(*state, 100000), living = start_writer(*state, 5000);
     kill_writer(&dead);
-    kiln_cache_temporaries(cache, &files, &bytes);
+    kiln_cache_get_temporaries(cache, &files, &bytes);
     assert_int_equal(files, 2);
     assert_int_equal(bytes, 102400 + 8192);
     /* One that is minutes old and nobody's goes; one that has a writer stays. */
@@ -86,7 +86,7 @@ KT_TEST_IN_DIR(S5_temporaries_go_with_their_writers)
     kill_writer(&living);
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
     assert_int_equal(result.temporaries_removed, 1);
-    kiln_cache_temporaries(cache, &files, &bytes);
+    kiln_cache_get_temporaries(cache, &files, &bytes);
     assert_int_equal(files, 0);
     kiln_cache_destroy(cache);
 }
@@ -211,7 +211,7 @@ KT_TEST_IN_DIR(S5_halves_of_precompiled_headers_are_swept)
         kt_file_write(paths[i], "half", 4);
         assert_int_equal(rows[i].old ? utimensat(AT_FDCWD, paths[i], times, 0) : 0, 0);
     }
-    kiln_cache_temporaries(cache, &files, &bytes);
+    kiln_cache_get_temporaries(cache, &files, &bytes);
     assert_int_equal(files, 2);
     assert_int_equal(kiln_cache_prune(cache, &all, &result, NULL), KILN_OK);
     assert_int_equal(result.temporaries_removed, 2);

@@ -12,8 +12,8 @@
  *
  * Shaders of any stages, OpenGL 4.1 or ES 3.0 and up, or ARB_get_program_binary. No OpenGL header
  * is needed: the numbers are OpenGL's own. */
-#ifndef KILN_OPENGL_H
-#define KILN_OPENGL_H
+#ifndef KILN_UNSTABLE_OPENGL_H
+#define KILN_UNSTABLE_OPENGL_H
 
 #include "kiln/cache.h"
 
