@@ -30,7 +30,7 @@ typedef struct kiln_pack_info {
     size_t struct_size;
     uint64_t entries;
     uint64_t file_bytes;
-    uint64_t dictionary_bytes; /* of packs of earlier versions; 0: without */
+    uint64_t dictionary_bytes; /* 0: without */
     uint64_t payload_bytes;    /* unpacked; known to the writer alone, 0 otherwise */
     int64_t created_ns;        /* when its newest entry was made */
     char kiln_version[17];

@@ -14,6 +14,7 @@
 #include "sized/sized.h"
 #include "store/format/entry.h"
 #include "store/pack/pack.h"
+#include "store/pack/pack_train.h"
 #include "sys/file.h"
 
 static const char writing[] = "writing a pack"; /* what fails without memory */
@@ -63,6 +64,7 @@ static void note_record(kiln_pack_writer *writer, const kn_pack_record *record, 
 static void compress_body(kiln_pack_writer *writer, kn_span body, void **out_memory,
                           size_t *out_size, uint32_t *out_flags)
 {
+    bool small = body.length <= KN_PACK_SMALL && writer->prepared != NULL;
     size_t room = ZSTD_compressBound(body.length);
     void *memory = writer->raw || ZSTD_isError(room) ? NULL : malloc(room);
     *out_memory = NULL;
@@ -70,15 +72,17 @@ static void compress_body(kiln_pack_writer *writer, kn_span body, void **out_mem
     if (memory == NULL) {
         return;
     }
-    size_t got =
-        ZSTD_compressCCtx(writer->context, memory, room, body.data, body.length, writer->level);
+    size_t got = small ? ZSTD_compress_usingCDict(writer->context, memory, room, body.data,
+                                                  body.length, writer->prepared)
+                       : ZSTD_compressCCtx(writer->context, memory, room, body.data, body.length,
+                                           writer->level);
     if (ZSTD_isError(got) || got > body.length - body.length / 8) {
         free(memory);
         return;
     }
     *out_memory = memory;
     *out_size = got;
-    *out_flags = KN_PACK_ZSTD;
+    *out_flags = KN_PACK_ZSTD | (small ? KN_PACK_DICTIONARY : 0);
 }
 
 static kiln_status write_record(kiln_pack_writer *writer, kn_pack_record record, kn_span body,
@@ -102,7 +106,7 @@ static kiln_status write_record(kiln_pack_writer *writer, kn_pack_record record,
     return KILN_OK;
 }
 
-/* --- what is held back ------------------------------------------------------------------------ */
+/* --- the dictionary --------------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -113,14 +117,41 @@ _Static_assert(offsetof(kn_pack_spot, key) == 0, "sorted by the first bytes");
 _Static_assert(offsetof(kn_pack_held, record) == 0 && offsetof(kn_pack_record, key) == 0,
                "sorted by the first bytes");
 
-/* Writes what was held back; what comes later is written at once. */
+static void train_writer(kiln_pack_writer *writer)
+{
+    size_t *sizes = calloc(writer->held_count + 1, sizeof *sizes);
+    char *samples = malloc(writer->held_bytes + 1), *to = samples;
+    for (size_t i = 0; sizes != NULL && samples != NULL && i < writer->held_count; i++) {
+        sizes[i] = kn_pack_layout_of(&writer->held[i].record).total;
+        memcpy(to, writer->held[i].body, sizes[i]);
+        to += sizes[i];
+    }
+    if (sizes != NULL && samples != NULL) {
+        kn_pack_train(samples, sizes, writer->held_count, writer->level, &writer->dictionary,
+                      &writer->dictionary_size);
+    }
+    free(samples);
+    free(sizes);
+    if (writer->dictionary != NULL) {
+        writer->prepared =
+            ZSTD_createCDict(writer->dictionary, writer->dictionary_size, writer->level);
+    }
+    if (writer->prepared == NULL) { /* it goes without */
+        writer->dictionary_size = 0;
+    }
+    writer->trained = true;
+}
+
+/* Decides on the dictionary and writes what waited for it. */
 static kiln_status let_go(kiln_pack_writer *writer, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     if (writer->held_count > 0) {
         qsort(writer->held, writer->held_count, sizeof *writer->held, by_key);
     }
-    writer->streams = true;
+    if (!writer->trained) {
+        train_writer(writer);
+    }
     for (size_t i = 0; i < writer->held_count; i++) {
         kn_pack_held *held = &writer->held[i];
         size_t total = kn_pack_layout_of(&held->record).total;
@@ -180,7 +211,7 @@ kiln_status kn_pack_writer_take(kiln_pack_writer *writer, const kn_pack_record *
     if (status == KILN_MISS) {
         return KILN_OK;
     }
-    if (status == KILN_OK && !writer->streams && body.length <= KN_PACK_SMALL) {
+    if (status == KILN_OK && !writer->trained && body.length <= KN_PACK_SMALL) {
         status = hold_record(writer, record, body, diag);
     } else if (status == KILN_OK) {
         status = write_record(writer, *record, body, diag);
@@ -228,10 +259,12 @@ static kiln_status take_base(kiln_pack_writer *writer, kiln_pack *base, kiln_dia
     kiln_status status = kn_pack_dictionary(base, &dictionary, diag);
     if (status == KILN_OK && dictionary.length > 0) {
         writer->dictionary = kn_bytes_copy(dictionary.data, dictionary.length);
-        if (writer->dictionary == NULL) {
+        writer->prepared = ZSTD_createCDict(dictionary.data, dictionary.length, writer->level);
+        if (writer->dictionary == NULL || writer->prepared == NULL) {
             return kn_no_memory(diag, writing);
         }
         writer->dictionary_size = dictionary.length;
+        writer->trained = true;
     }
     for (uint64_t i = 0; status == KILN_OK && i < base->trailer.count; i++) {
         status = copy_record(writer, base, i, diag);
@@ -285,7 +318,7 @@ kiln_status kiln_pack_writer_create(const char *path, const kiln_pack_writer_opt
     kn_map_init(&writer->seen);
     writer->level = options->level != 0 ? options->level : KILN_PACK_LEVEL_DEFAULT;
     writer->raw = options->raw;
-    writer->streams = options->raw;
+    writer->trained = options->raw;
     writer->context = ZSTD_createCCtx();
     status = writer->context != NULL ? begin_file(writer, path, diag) : kn_no_memory(diag, writing);
     if (status == KILN_OK && options->base != NULL) {
@@ -395,6 +428,7 @@ void kiln_pack_writer_destroy(kiln_pack_writer *writer)
     for (size_t i = 0; i < writer->held_count; i++) {
         free(writer->held[i].body);
     }
+    (void)ZSTD_freeCDict(writer->prepared);
     (void)ZSTD_freeCCtx(writer->context);
     free(writer->dictionary);
     free(writer->held);
