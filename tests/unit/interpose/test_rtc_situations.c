@@ -1,10 +1,11 @@
-/* The situations of tests/unit/engine/situations.c, for the frontend of NVRTC and hipRTC: a library
- * that is not there. */
+/* The situations of tests/unit/engine/situations.c, for the frontend of NVRTC and hipRTC: libraries
+ * that are not there, with the options of those that are. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stages.h"
+#include "apis/cuda/shim/nvrtc_kind.h"
+#include "apis/hip/shim/hiprtc_kind.h"
 #include "base/text.h"
 #include "interpose/rtc_compile.h"
 #include "interpose/rtc_key.h"
@@ -42,6 +43,13 @@ void kn_session_report(const kn_session_event *event)
     assert_int_equal(pthread_mutex_lock(&origin_lock), 0);
     kn_text_put(origin_now, sizeof(origin_now), event->origin);
     assert_int_equal(pthread_mutex_unlock(&origin_lock), 0);
+}
+
+static int find_version(int *major, int *minor)
+{
+    *major = 13;
+    *minor = 0;
+    return 0;
 }
 
 static int create_real(void **program, const char *source, const char *name, int header_count,
@@ -85,10 +93,11 @@ static int get_bytes(void *program, char *bytes)
 }
 
 static const kn_rtc_calls calls = {
+    .version = find_version,
     .create = create_real,
     .destroy = destroy_real,
     .compile = compile_real,
-    .outputs = {[KN_RTC_LOG] = {get_size, get_bytes}, [KN_RTC_PTX] = {get_size, get_bytes}}};
+    .outputs = {[KN_RTC_LOG] = {get_size, get_bytes}, [KN_RTC_CODE] = {get_size, get_bytes}}};
 
 static const kn_rtc_calls *open_real(void)
 {
@@ -111,16 +120,6 @@ static bool identity_holds(const kn_rtc_library *library, const kn_rtc_identity 
     return holds;
 }
 
-static void read_options(const char *const *options, size_t count, kn_rtc_options *out)
-{
-    kn_text_put(out->target, sizeof(out->target), "test-target");
-    out->beside = true;
-    for (size_t i = 0; i < count; i++) {
-        out->rest[out->rest_count++] = options[i];
-        out->bypass = strcmp(options[i], "-odd") == 0 ? "-odd" : out->bypass;
-    }
-}
-
 static const char *refuse(const kn_rtc_options *options, const kn_rtc_answer *answer)
 {
     (void)options, (void)answer;
@@ -129,35 +128,20 @@ static const char *refuse(const kn_rtc_options *options, const kn_rtc_answer *an
     return secret ? "it is a secret" : NULL;
 }
 
-static const kiln_include_rules include_rules = {.complete = true};
-
-static const kn_rtc_kind kind = {.what = "nvrtc",
-                                 .name = "NVRTC",
-                                 .unnamed = "default_program",
-                                 .stage = "test",
-                                 .revision = 1,
-                                 .language = KILN_LANG_CUDA,
-                                 .frontend = KN_FRONTEND_NVRTC,
-                                 .record_prefix = "cuda",
-                                 .include_rules = &include_rules,
-                                 .recompiles = true,
-                                 .find_identity = find_identity,
-                                 .identity_holds = identity_holds,
-                                 .read_options = read_options,
-                                 .refuse = refuse,
-                                 .rename_log = kn_rtc_rename_in_nvrtc_log};
-
+static kn_rtc_kind kind;
 static kn_rtc_library library = {.kind = &kind, .path = "none", .open = open_real};
 
 /* --- a program -------------------------------------------------------------------------------- */
 
-static char *header, *name;
+static const char *architecture;
+static char *header, *name, *directory;
 
 static void begin(const char *dir)
 {
     memset(&real, 0, sizeof(real));
     header = kt_path(dir, "value.h");
     name = kt_path(dir, "a.cu");
+    directory = kt_path("-I", dir);
     kt_file_write(header, "#define VALUE 1\n", 16);
     headers_now = kn_header_memo_create();
 }
@@ -167,6 +151,7 @@ static void end(void)
     kn_header_memo_destroy(headers_now);
     free(header);
     free(name);
+    free(directory);
 }
 
 static void use_cache(kiln_cache *cache)
@@ -180,11 +165,11 @@ static void compile_program(bool other)
     const char *text = other           ? "another"
                        : real.includes ? "#include \"value.h\"\n"
                                        : "__global__ void f() {}\n";
-    const char *option = "-odd";
+    const char *options[] = {architecture, directory, "-odd"};
     const int code = real.code;
     kn_rtc_program *program = kn_rtc_program_create(&library, text, name, 0, NULL, NULL);
     assert_non_null(program);
-    assert_true(kn_rtc_program_set_options(program, real.odd ? 1 : 0, &option));
+    assert_true(kn_rtc_program_set_options(program, real.odd ? 3 : 2, options));
     real.odd = false;
     assert_int_equal(kn_rtc_program_compile(program), code);
     assert_true(program->plain ? program->real != NULL : program->blob != NULL);
@@ -242,34 +227,52 @@ static void pass_odd_option(void)
 
 #define BYTES "the program gets bytes, which no driver has loaded"
 
-static const kt_frontend nvrtc = {
-    .name = "nvrtc",
-    .target = "test-target",
-    .begin = begin,
-    .end = end,
-    .use = use_cache,
-    .compile = compile_program,
-    .compiles = count_compiles,
-    .during = call_during,
-    .origin = find_origin,
-    .events = {[KT_FAILS] = fail_compile,
-               [KT_HEADER] = change_header,
-               [KT_COMPILER] = replace_library,
-               [KT_PRIVATE] = make_secret,
-               [KT_BYPASSES] = pass_odd_option},
-    .impossible = {[KT_REFUSES] = BYTES,
-                   [KT_LOAD_FAILS] = BYTES,
-                   [KT_QUARANTINED] = BYTES,
-                   [KT_DEFERS] = "the library has the bytes when it returns"}};
+static void check_kind(const kn_rtc_kind *real_kind, const char *option, const char *target)
+{
+    const kt_frontend frontend = {
+        .name = real_kind->name,
+        .target = target,
+        .begin = begin,
+        .end = end,
+        .use = use_cache,
+        .compile = compile_program,
+        .compiles = count_compiles,
+        .during = call_during,
+        .origin = find_origin,
+        .events = {[KT_FAILS] = fail_compile,
+                   [KT_HEADER] = change_header,
+                   [KT_COMPILER] = replace_library,
+                   [KT_PRIVATE] = make_secret,
+                   [KT_BYPASSES] = pass_odd_option},
+        .impossible = {[KT_REFUSES] = BYTES,
+                       [KT_LOAD_FAILS] = BYTES,
+                       [KT_QUARANTINED] = BYTES,
+                       [KT_DEFERS] = "the library has the bytes when it returns"}};
+    kind = *real_kind;
+    kind.find_identity = find_identity;
+    kind.identity_holds = identity_holds;
+    kind.refuse = refuse;
+    architecture = option;
+    kt_check_situations(&frontend);
+}
 
 static void nvrtc_passes_every_situation(void **state)
 {
     (void)state;
-    kt_check_situations(&nvrtc);
+    check_kind(&kn_nvrtc_kind, "-arch=sm_90", "cuda-sm_90");
+}
+
+static void hiprtc_passes_every_situation(void **state)
+{
+    (void)state;
+    check_kind(&kn_hiprtc_kind, "--offload-arch=gfx1030", "hip-gfx1030");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nvrtc_passes_every_situation)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nvrtc_passes_every_situation),
+        cmocka_unit_test(hiprtc_passes_every_situation),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
