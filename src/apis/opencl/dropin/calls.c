@@ -47,18 +47,17 @@ static void compile_program(void *user, kn_output *output, kiln_diag *diag)
 {
     build_call *call = (build_call *)user;
     const kn_opencl_request *request = call->base.request;
-    kiln_status status = kn_opencl_make(request, &call->base.loaded, diag);
-    if (status != KILN_OK) {
+    if (kn_opencl_make(request, &call->base.loaded, diag) != KILN_OK) {
         output->outcome = KN_OUTCOME_FAILED;
     } else if (request->bypass[0] != '\0') {
         output->outcome = KN_OUTCOME_PRIVATE;
     } else if (kn_opencl_reads_later(request)) {
         output->outcome = KN_OUTCOME_DEFERRED;
     } else {
-        status = read_bytes(request, call->base.loaded, &output->blob, diag);
-        output->outcome = status == KILN_OK        ? KN_OUTCOME_STORED
-                          : status == KILN_E_NOMEM ? KN_OUTCOME_FAILED
-                                                   : KN_OUTCOME_PRIVATE;
+        output->outcome =
+            read_bytes(request, call->base.loaded, &output->blob, diag) == KILN_OK
+                ? KN_OUTCOME_STORED
+                : KN_OUTCOME_PRIVATE; /* the caller has its program, whatever is short now */
         output->reason = "the driver returns no binary of it";
     }
 }
