@@ -43,7 +43,7 @@ typedef struct kt_frontend {
         void); /* NULL: only the reason below is needed, or nothing is to do */
     const char
         *impossible[KT_EVENTS];  /* why an event cannot happen to this frontend; NULL: it can */
-    const char *(*origin)(void); /* in the last report */
+    const char *(*origin)(void); /* in the last report; NULL: it reports to nobody */
 } kt_frontend;
 
 void kt_check_situations(const kt_frontend *frontend);
