@@ -179,14 +179,18 @@ static void compile_pipelines(void *user, kn_output *output, kiln_diag *diag)
     site->destroy_cache(site->device, cache, NULL);
 }
 
-/* Pipelines with the help of stored data. */
+/* Pipelines with the help of stored data, to which any error but these two may be due. */
 static kn_loaded load_pipelines(void *user, kiln_blob *blob, kiln_diag *diag)
 {
     pipelines_call *call = (pipelines_call *)user;
     const kn_vulkan_site *site = &call->r->site;
+    const void *data = kiln_blob_data(blob);
+    const size_t size = kiln_blob_size(blob);
     VkPipelineCache cache = VK_NULL_HANDLE;
-    kiln_status status =
-        kn_vulkan_make_cache(site, kiln_blob_data(blob), kiln_blob_size(blob), &cache, diag);
+    if (kn_vk_cache_check(&site->physical.properties, data, size, diag) != KILN_OK) {
+        return KN_LOAD_UNSOUND;
+    }
+    kiln_status status = kn_vulkan_make_cache(site, data, size, &cache, diag);
     if (status == KILN_OK) {
         status = create_with_cache(call, cache, diag);
     }
@@ -195,7 +199,8 @@ static kn_loaded load_pipelines(void *user, kiln_blob *blob, kiln_diag *diag)
         return KN_LOADED;
     }
     site->destroy_cache(site->device, cache, NULL);
-    return status == KILN_E_REJECTED ? KN_LOAD_REFUSED : KN_LOAD_FAILED;
+    return status == KILN_E_NOMEM || status == KILN_E_DEVICE_LOST ? KN_LOAD_FAILED
+                                                                  : KN_LOAD_REFUSED;
 }
 
 static const kn_frontend pipelines = {
