@@ -245,10 +245,9 @@ static void compile_opengl(void *user, kn_output *output, kiln_diag *diag)
         kn_gl_read_binary(&r->gl, r->program, what, &format, &data, &size, NULL) == KILN_OK &&
         size > 0) {
         kn_put_u32(fact, format);
-        output->outcome =
-            kiln_blob_create(data, size, fact, sizeof(fact), &output->blob, diag) == KILN_OK
-                ? KN_OUTCOME_STORED
-                : KN_OUTCOME_FAILED;
+        if (kiln_blob_create(data, size, fact, sizeof(fact), &output->blob, diag) == KILN_OK) {
+            output->outcome = KN_OUTCOME_STORED;
+        }
     }
     free(data);
 }
@@ -257,10 +256,14 @@ static kn_loaded load_opengl(void *user, kiln_blob *blob, kiln_diag *diag)
 {
     request *r = (request *)user;
     const uint32_t format = kiln_blob_facts_size(blob) == 4 ? kn_get_u32(kiln_blob_facts(blob)) : 0;
+    const void *data = kiln_blob_data(blob);
+    const size_t size = kiln_blob_size(blob);
+    if (!kn_gl_binary_is_sound(&r->facts, format, data, size)) {
+        return KN_LOAD_UNSOUND;
+    }
     const GLuint program = r->gl.glCreateProgram();
     set_parameters(r, program);
-    if (kn_gl_load_binary(&r->gl, &r->facts, program, format, kiln_blob_data(blob),
-                          kiln_blob_size(blob), what, diag) != KILN_OK) {
+    if (kn_gl_load_binary(&r->gl, &r->facts, program, format, data, size, what, diag) != KILN_OK) {
         r->gl.glDeleteProgram(program);
         return KN_LOAD_REFUSED;
     }
