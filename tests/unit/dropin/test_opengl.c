@@ -3,22 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EGL_EGL_PROTOTYPES 0
-#define EGL_NO_X11
-#include <EGL/egl.h>
-#include <EGL/eglext.h>
-#include <GL/glcorearb.h>
-
 #include <kiln/unstable/opengl.h>
 
 #include "support/cmocka.h"
 #include "support/counters.h"
-#include "support/skip.h"
 #include "support/tmpdir.h"
 #include "support/unended.h"
-#include "sys/dylib.h"
+#include "unit/dropin/opengl_rig.h"
 
-static PFNEGLGETPROCADDRESSPROC real_get;
 static PFNGLLINKPROGRAMPROC real_link;
 static PFNGLPROGRAMBINARYPROC real_binary;
 static PFNGLGETINTEGERVPROC real_integer;
@@ -70,48 +62,7 @@ static kiln_opengl_function get(const char *name)
     if (strcmp(name, "glGetIntegerv") == 0) {
         return (kiln_opengl_function)spy_integer;
     }
-    return (kiln_opengl_function)real_get(name);
-}
-
-static void *symbol_of(kn_dylib *egl, const char *name)
-{
-    void *symbol = kn_dylib_symbol(egl, name);
-    assert_non_null(symbol);
-    return symbol;
-}
-
-#define EGL(type, name)                                                                            \
-    type name = NULL;                                                                              \
-    void *name##_symbol = symbol_of(egl, #name);                                                   \
-    memcpy(&name, &name##_symbol, sizeof(name));
-
-static bool make_context(void)
-{
-    static const char *const names[] = {"libEGL.so.1", NULL};
-    static const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION, 4, EGL_CONTEXT_MINOR_VERSION, 3,
-                                    EGL_NONE};
-    kiln_probe_outcome outcome = KILN_PROBE_READY;
-    kn_dylib *egl = NULL;
-    if (kn_dylib_open(names, &egl, &outcome, NULL) != KILN_OK) {
-        return false;
-    }
-    EGL(PFNEGLGETPROCADDRESSPROC, eglGetProcAddress)
-    EGL(PFNEGLGETPLATFORMDISPLAYPROC, eglGetPlatformDisplay)
-    EGL(PFNEGLINITIALIZEPROC, eglInitialize)
-    EGL(PFNEGLBINDAPIPROC, eglBindAPI)
-    EGL(PFNEGLCREATECONTEXTPROC, eglCreateContext)
-    EGL(PFNEGLMAKECURRENTPROC, eglMakeCurrent)
-    kn_dylib_retire(egl);
-    real_get = eglGetProcAddress;
-    EGLDisplay display =
-        eglGetPlatformDisplay(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, NULL);
-    if (display == EGL_NO_DISPLAY || eglInitialize(display, NULL, NULL) != EGL_TRUE ||
-        eglBindAPI(EGL_OPENGL_API) != EGL_TRUE) {
-        return false;
-    }
-    EGLContext context = eglCreateContext(display, NULL, EGL_NO_CONTEXT, wanted);
-    return context != EGL_NO_CONTEXT &&
-           eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context) == EGL_TRUE;
+    return (kiln_opengl_function)rig_get(name);
 }
 
 static int open_opengl(void **state)
@@ -125,18 +76,11 @@ static int open_opengl(void **state)
                      KILN_E_UNAVAILABLE);
     assert_non_null(strstr(diag.why, "context"));
     kiln_diag_clear(&diag);
-    if (!make_context()) {
-        kn_test_skip("opengl", "no OpenGL 4.3 context without a display");
-    }
-    real_link = (PFNGLLINKPROGRAMPROC)real_get("glLinkProgram");
-    real_binary = (PFNGLPROGRAMBINARYPROC)real_get("glProgramBinary");
-    real_integer = (PFNGLGETINTEGERVPROC)real_get("glGetIntegerv");
-    real_parameter = (PFNGLPROGRAMPARAMETERIPROC)real_get("glProgramParameteri");
-    GLint formats = 0;
-    real_integer(GL_NUM_PROGRAM_BINARY_FORMATS, &formats);
-    if (formats == 0) {
-        kn_test_skip("opengl", "this driver gives no program binaries");
-    }
+    rig_need_context();
+    real_link = (PFNGLLINKPROGRAMPROC)rig_get("glLinkProgram");
+    real_binary = (PFNGLPROGRAMBINARYPROC)rig_get("glProgramBinary");
+    real_integer = (PFNGLGETINTEGERVPROC)rig_get("glGetIntegerv");
+    real_parameter = (PFNGLPROGRAMPARAMETERIPROC)rig_get("glProgramParameteri");
     return 0;
 }
 
@@ -160,8 +104,8 @@ static kiln_cache *open_cache(const char *dir)
 
 static void bind_place(void *user, uint32_t program)
 {
-    ((PFNGLBINDATTRIBLOCATIONPROC)real_get("glBindAttribLocation"))(program, *(GLuint *)user,
-                                                                    "place");
+    ((PFNGLBINDATTRIBLOCATIONPROC)rig_get("glBindAttribLocation"))(program, *(GLuint *)user,
+                                                                   "place");
 }
 
 /* Builds with a cache opened for it; where `place` is in the program, and the cache's counters. */
@@ -192,9 +136,9 @@ static GLint build(const char *dir, const char *fragment_text, GLuint place, boo
     kt_counters_own(cache, out_stats);
     kiln_cache_destroy(cache);
     const GLint got =
-        ((PFNGLGETATTRIBLOCATIONPROC)real_get("glGetAttribLocation"))(program, "place");
-    ((PFNGLDELETEPROGRAMPROC)real_get("glDeleteProgram"))(program);
-    assert_int_equal(((PFNGLGETERRORPROC)real_get("glGetError"))(), GL_NO_ERROR);
+        ((PFNGLGETATTRIBLOCATIONPROC)rig_get("glGetAttribLocation"))(program, "place");
+    ((PFNGLDELETEPROGRAMPROC)rig_get("glDeleteProgram"))(program);
+    assert_int_equal(((PFNGLGETERRORPROC)rig_get("glGetError"))(), GL_NO_ERROR);
     return got;
 }
 
@@ -284,7 +228,7 @@ static void contexts_without_separable_programs_do(void **state)
 
 static bool has_extension(const char *name)
 {
-    PFNGLGETSTRINGIPROC get_string = (PFNGLGETSTRINGIPROC)real_get("glGetStringi");
+    PFNGLGETSTRINGIPROC get_string = (PFNGLGETSTRINGIPROC)rig_get("glGetStringi");
     GLint count = 0;
     real_integer(GL_NUM_EXTENSIONS, &count);
     for (GLint i = 0; i < count; i++) {
@@ -307,7 +251,7 @@ static void K1_shaders_that_include_go_past_the_cache(void **state)
     if (!has_extension("GL_ARB_shading_language_include")) {
         skip();
     }
-    PFNGLNAMEDSTRINGARBPROC name = (PFNGLNAMEDSTRINGARBPROC)real_get("glNamedStringARB");
+    PFNGLNAMEDSTRINGARBPROC name = (PFNGLNAMEDSTRINGARBPROC)rig_get("glNamedStringARB");
     name(GL_SHADER_INCLUDE_ARB, -1, "/shade.glsl", -1, "#define SHADE 0.25\n");
     assert_int_equal(build(dir, including, 3, false, &stats), 3);
     assert_int_equal(stats.bypassed, 1);
