@@ -231,16 +231,13 @@ static kiln_status open_runtime(worker *one, const char *target, kiln_diag *diag
     char backend[KILN_DEVICE_TEXT];
     kiln_runtime_options options = {0};
     const size_t length = strcspn(target, ":");
-    const char *device = target[length] == ':' ? target + length + 1 : "";
     const kiln_status status = kiln_runtime_options_init(&options, diag);
     if (status != KILN_OK) {
         return status;
     }
     kn_text_putf(backend, sizeof(backend), "%.*s", (int)length, target);
     options.backend = backend;
-    /* "opencl:1"; another word names no device, but what is compiled for */
-    options.device =
-        device[0] != '\0' && device[strspn(device, "0123456789")] == '\0' ? target : NULL;
+    options.device = target[length] == ':' && target[length + 1] != '\0' ? target : NULL;
     options.strict = true;
     options.compile_only = true;
     options.cache = kn_session_cache();

@@ -1,6 +1,6 @@
 #!/bin/sh
-# named_arch.sh KILN FAKECUDA: a target that is named by --arch opens no driver, as one that is named by
-# --target; the driver's log of calls says so.
+# named_arch.sh KILN FAKECUDA TAPE: a target that is named by --arch opens no driver, as one that is named by
+# --target or by a recording; the driver's log of calls says so.
 set -eu
 kiln=$1
 folder=$(mktemp -d)
@@ -19,6 +19,9 @@ compile() { # CACHE OPTION...
 }
 compile arch -b cuda --arch sm_80
 compile target --target cuda:sm_80
+"$3" recording walk cuda:sm_80 1 one.cu
+KILN_CACHE_DIR="$folder/recorded" "$kiln" warm recording >out 2>&1 || { cat out; exit 1; }
+grep -q ' compiled ' out || { cat out; exit 1; }
 [ ! -e log ] || { echo "a driver was opened for a named target:"; cat log; exit 1; }
 compile device -b cuda
 [ -s log ] || { echo "the driver keeps no log: this test shows nothing"; exit 1; }
