@@ -153,9 +153,8 @@ int main(int argc, char **argv)
     suite *s = &the_suite;
     s->backend = argv[1];
     s->dir = kt_tmpdir_create();
-    char *cache = kt_path(s->dir, "cache");
+    char *cache = kt_at(s->dir, "cache");
     clean_environment(cache);
-    free(cache);
     read_expected(s->backend);
     if (register_own() != KILN_OK) {
         return 1;

@@ -124,9 +124,8 @@ void devices_share_no_program(suite *s)
 /* A directory with scale.inc in it. */
 static char *write_header(suite *s, const char *text)
 {
-    char *path = kt_path(s->dir, "scale.inc");
+    char *path = kt_at(s->dir, "scale.inc");
     kt_file_write(path, text, strlen(text));
-    free(path);
     return s->dir;
 }
 

@@ -197,14 +197,13 @@ static bool try_options(suite *s, size_t index, const char *options)
 
     suite_open(s, names[0], 0, &fresh);
     check_hit(&fresh, options, KILN_ORIGIN_DISK, compiled);
-    char *pack = kt_path(s->dir, names[2]);
+    char *pack = kt_at(s->dir, names[2]);
     write_pack(fresh.cache, pack);
     suite_close(&fresh);
 
     open_on_pack(s, pack, names[1], &fresh);
     check_hit(&fresh, options, KILN_ORIGIN_PACK, compiled);
     suite_close(&fresh);
-    free(pack);
     free(compiled);
     return true;
 }

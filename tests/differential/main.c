@@ -7,8 +7,6 @@
  *
  * A failure names its seed and its case; the same seed gives the same cases. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "core/build/plan.h"
 #include "core/runtime/runtime.h"

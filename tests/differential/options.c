@@ -1,13 +1,11 @@
 /* See options.h. What is wrong for a compiler is refused by it, and stores nothing. */
 #include "differential/options.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 

@@ -39,7 +39,7 @@ int child_run(const char *dir, const char **argv, const char *const *settings)
     static char self[4096];
     kn_process_result result = {0};
     char *pocl = child_pocl_dir == NULL ? kt_tmpdir_create() : NULL;
-    char *log = kt_path(dir, "log");
+    char *log = kt_at(dir, "log");
     char variables[5][4200];
     const char *environment[SETTINGS] = {variables[0], variables[1], variables[2], variables[3]};
     size_t count = 4;
@@ -67,7 +67,6 @@ int child_run(const char *dir, const char **argv, const char *const *settings)
     assert_int_equal(kn_process_run(&request, &result, NULL), KILN_OK);
     keep_end(&result, log);
     kn_process_result_deinit(&result);
-    free(log);
     if (pocl != NULL) {
         kt_tmpdir_remove(pocl);
     }

@@ -146,9 +146,8 @@ size_t kt_file_count(const char *dir)
         }
         if (fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISDIR(facts.st_mode)) {
-            char *path = kt_path(dir, entry->d_name);
+            char *path = kt_at(dir, entry->d_name);
             count += kt_file_count(path);
-            free(path);
         } else {
             count++;
         }

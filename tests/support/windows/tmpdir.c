@@ -43,7 +43,7 @@ static kiln_status visit(void *user, const char *name)
 {
     walk *w = user;
     kn_file_facts facts;
-    char *path = kt_path(w->dir, name);
+    char *path = kt_at(w->dir, name);
     if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_DIR) {
         walk inner = {.dir = path, .removing = w->removing};
         walk_dir(&inner);
@@ -54,7 +54,6 @@ static kiln_status visit(void *user, const char *name)
             (void)kn_file_remove(path, NULL);
         }
     }
-    free(path);
     return KILN_OK;
 }
 

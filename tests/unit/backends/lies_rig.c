@@ -221,7 +221,6 @@ static void no_lie_of_a_driver_damages_memory(void **state)
 {
     char real[4096], library[4200], path[4200];
     int bad = 0;
-    (void)state;
     if (!find_real_library(real, sizeof(real))) {
         kn_test_skip(told->name, dlerror());
     }

@@ -144,7 +144,7 @@ static void what_is_written_and_extracted(void **state)
     kiln_pack_writer *writer = NULL;
     kiln_pack *pack = NULL;
     fill_cache(r);
-    char *path = kt_path(r->dir, "a.kpack");
+    char *path = kt_at(r->dir, "a.kpack");
     RIG_OK(kiln_pack_writer_create(path, NULL, &writer, &diag));
     GROW(copied);
     RIG_OK(kiln_pack_writer_add_all(writer, r->cache, NULL, NULL, NULL, &copied.now, &diag));
@@ -173,7 +173,6 @@ static void what_is_written_and_extracted(void **state)
     copied.now.struct_size = 1;
     assert_int_equal(kiln_pack_extract(pack, r->cache, NULL, &copied.now, NULL), KILN_E_INVALID);
     kiln_pack_close(pack);
-    free(path);
 }
 
 static void measurements_and_their_rows(void **state)

@@ -11,7 +11,6 @@
 
 static void ending_nothing_is_fine(void **state)
 {
-    (void)state;
     kiln_diag_clear(NULL);
     kiln_recipe_destroy(NULL);
     kiln_blob_release(NULL);
@@ -33,7 +32,6 @@ static void ending_nothing_is_fine(void **state)
 
 static void retaining_nothing_gives_nothing(void **state)
 {
-    (void)state;
     assert_null(kiln_blob_retain(NULL));
     assert_null(kiln_program_retain(NULL));
     assert_null(kiln_event_retain(NULL));

@@ -60,7 +60,7 @@ static void compile(kiln_cache *cache, const kiln_nvrtc_request *request, kiln_o
 static void K9_a_hit_gives_what_a_compile_gave(void **state)
 {
     static const char *const options[] = {"--gpu-architecture=sm_90", "-DFACTOR=3", "-I", NULL};
-    char *header = kt_path((const char *)*state, "factor.h");
+    char *header = kt_at((const char *)*state, "factor.h");
     const char *list[4];
     memcpy(list, options, sizeof(options));
     list[3] = (const char *)*state;
@@ -75,7 +75,6 @@ static void K9_a_hit_gives_what_a_compile_gave(void **state)
     cache = open_cache((const char *)*state, "hit");
     compile(cache, &request, KILN_ORIGIN_DISK, false);
     kiln_cache_destroy(cache);
-    free(header);
 }
 
 /* Expressions longer than any buffer, alike for a page: each has its own lowered name, made and
@@ -174,10 +173,10 @@ static void K8_a_compiler_stays_open_until_it_is_exchanged(void **state)
     static const char nvrtc[] = "libnvrtc.so.13";
     static const char builtins[] = "libnvrtc-builtins.so.13.0";
     char *before = strdup(getenv("CUDA_PATH"));
-    char *toolkit = kt_path((const char *)*state, "exchanged");
-    char *dir = kt_path((const char *)*state, "exchanged/lib64");
-    char *nvrtc_path = kt_path(dir, nvrtc);
-    char *builtins_path = kt_path(dir, builtins);
+    char *toolkit = kt_at((const char *)*state, "exchanged");
+    char *dir = kt_at((const char *)*state, "exchanged/lib64");
+    char *nvrtc_path = kt_at(dir, nvrtc);
+    char *builtins_path = kt_at(dir, builtins);
     kiln_header header = {"factor.h", "#define FACTOR 2\n", 17};
     kiln_nvrtc_request request = request_for(options, 1);
     request.headers = &header;
@@ -206,10 +205,6 @@ static void K8_a_compiler_stays_open_until_it_is_exchanged(void **state)
     assert_int_equal(mapped_value(nvrtc_path, "fakenvrtc_salt"), -1);
     assert_int_equal(mapped_value(builtins_path, "fakenvrtc_builtins"), -1);
     assert_int_equal(setenv("CUDA_PATH", before, 1), 0);
-    free(builtins_path);
-    free(nvrtc_path);
-    free(dir);
-    free(toolkit);
     free(before);
 }
 

@@ -98,9 +98,8 @@ static int child(const char *word, const char *options)
 
 static void write_file(const char *dir, const char *name, const char *text)
 {
-    char *path = kt_path(dir, name);
+    char *path = kt_at(dir, name);
     kt_file_write(path, text, strlen(text));
-    free(path);
 }
 
 static const char scale[] = "#ifndef FACTOR\n#define FACTOR 2\n#endif\n"
@@ -196,9 +195,9 @@ static void K1_headers_behind_I_are_in_the_key(void **state)
 {
     const char *dir = (const char *)*state;
     char options[4300];
-    char *include = kt_path(dir, "inc");
-    char *moved = kt_path(dir, "moved");
-    char *deeper = kt_path(include, "deeper.h");
+    char *include = kt_at(dir, "inc");
+    char *moved = kt_at(dir, "moved");
+    char *deeper = kt_at(include, "deeper.h");
     assert_int_equal(mkdir(include, 0700), 0);
     write_file(dir, "source.cl", including);
     write_file(include, "deep.h", "#include \"deeper.h\"\n");
@@ -217,9 +216,6 @@ static void K1_headers_behind_I_are_in_the_key(void **state)
     (void)snprintf(options, sizeof(options), "-I%s", moved);
     child_expect(dir, "build", options, "KILN_OK");
     assert_non_null(strstr(child_last.output, "compiles=0"));
-    free(deeper);
-    free(moved);
-    free(include);
 }
 
 static void what_cannot_be_followed_goes_past_the_cache(void **state)

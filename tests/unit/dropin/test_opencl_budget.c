@@ -10,7 +10,6 @@
 /* The figures are the process's: one test, in order. */
 static void reads_stay_within_their_share(void **state)
 {
-    (void)state;
     assert_false(kn_opencl_budget_allows(1, START)); /* nothing has been built */
     kn_opencl_budget_earn(1000 * MS, START + 1000 * MS);
     assert_false(kn_opencl_budget_allows(201 * MS, START + 10000 * MS));
@@ -33,7 +32,6 @@ static void reads_stay_within_their_share(void **state)
  * than 1.05 times its time. */
 static void K13_a_wrong_estimate_stays_within_a_twentieth(void **state)
 {
-    (void)state;
     for (uint64_t passed = 100; passed < 1000000; passed *= 3) {
         const uint64_t now = START + 1000000 * MS + passed * MS;
         uint64_t expected = 0;
@@ -46,7 +44,6 @@ static void K13_a_wrong_estimate_stays_within_a_twentieth(void **state)
 
 static void only_a_wish_lifts_it(void **state)
 {
-    (void)state;
     assert_false(kn_opencl_budget_is_lifted());
     assert_int_equal(setenv("KILN_CAPTURE", "0", 1), 0);
     assert_false(kn_opencl_budget_is_lifted());

@@ -399,7 +399,7 @@ static void other_drivers_are_read_at_the_build(void **state)
     child_variant = "pocl";
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(int argc, char **argv)
 {

@@ -64,7 +64,7 @@ static bool same(const kiln_key *a, const kiln_key *b)
 static void check_write(const char *dir, const char *options, const char *before)
 {
     const kiln_key first = key_of(options);
-    char *path = kt_path(dir, "deep.h");
+    char *path = kt_at(dir, "deep.h");
     if (before == NULL) {
         assert_int_equal(mkdir(dir, 0700), 0);
     }
@@ -78,7 +78,6 @@ static void check_write(const char *dir, const char *options, const char *before
     }
     const kiln_key last = key_of(options);
     assert_true(same(&first, &last));
-    free(path);
 }
 
 static void a_header_of_each_reading_is_in_the_key(void **state)
@@ -118,8 +117,7 @@ static void quotes_before_the_option_bypass_the_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_header_of_each_reading_is_in_the_key, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(a_header_of_each_reading_is_in_the_key),
         cmocka_unit_test(quotes_before_the_option_bypass_the_cache),
     };
     return cmocka_run_group_tests(tests, open_fake, close_fake);

@@ -212,16 +212,14 @@ static void a_library_goes_past_the_cache(void **state)
 static void a_file_of_a_headers_name_goes_past_the_cache(void **state)
 {
     child_variant = "good";
-    char *dir = kt_path((const char *)*state, "my");
-    char *file = kt_path(dir, "factor.h");
+    char *dir = kt_at((const char *)*state, "my");
+    char *file = kt_at(dir, "factor.h");
     assert_int_equal(setenv("TEST_FOLDER", (const char *)*state, 1), 0);
     expect(state, "headers", "#define FACTOR 3\n", BUILT);
     assert_int_equal(mkdir(dir, 0700), 0);
     kt_file_write(file, "", 0);
     expect(state, "headers", "#define FACTOR 3\n", "KILN_OK value=0 disk=0 compiles=0 bypassed=1");
     assert_int_equal(unsetenv("TEST_FOLDER"), 0);
-    free(file);
-    free(dir);
 }
 
 static void all_devices_are_one_entry(void **state)

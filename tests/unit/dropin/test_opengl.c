@@ -67,7 +67,6 @@ static kiln_opengl_function get(const char *name)
 
 static int open_opengl(void **state)
 {
-    (void)state;
     const kiln_opengl_shader shader = {GL_COMPUTE_SHADER, "void main() {}", 0};
     uint32_t program = 0;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -286,7 +285,7 @@ static void errors_have_their_log(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
     const struct CMUnitTest tests[] = {
         TEST(programs_are_linked_once),
         TEST(row_74_refused_binaries_are_made_again),

@@ -168,7 +168,6 @@ static const char scale[] = "#include \"factor.h\"\n"
 static void an_opencl_program_is_compiled_ahead(void **state)
 {
     char options[4300];
-    (void)state;
     write_file("scale.cl", scale);
     write_file("factor.h", "#define FACTOR 3\n");
     (void)snprintf(options, sizeof(options), "-DMORE=2 -I %s -cl-mad-enable", dir);
@@ -190,7 +189,6 @@ static void an_opencl_program_is_compiled_ahead(void **state)
 
 static void its_kernels_are_checked(void **state)
 {
-    (void)state;
     write_file("scale.cl", scale);
     write_file("factor.h", "#define FACTOR 3\n");
     for (int i = 0; i < 2; i++) {
@@ -203,7 +201,6 @@ static void its_kernels_are_checked(void **state)
 
 static void what_only_a_program_knows_is_refused(void **state)
 {
-    (void)state;
     write_file("scale.cl", "__kernel void scale(__global int *d) { d[0] = 1; }\n");
     write_file("timed.cl", "__kernel void scale(__global char *d) { d[0] = __TIME__[0]; }\n");
     expect(3,
@@ -221,7 +218,6 @@ static void what_only_a_program_knows_is_refused(void **state)
 
 static void a_pack_is_warmed_for_a_drop_in(void **state)
 {
-    (void)state;
     write_file("plain.cl", "__kernel void plain(__global int *d) { d[0] *= MORE; }\n");
     write_file("m.json", "{\"kiln_manifest\": 1, \"kernels\": [{\"name\": \"plain\", \"sources\": "
                          "{\"opencl-c\": \"plain.cl\"}, \"entry\": \"plain\", \"options\": "
@@ -236,7 +232,6 @@ static void a_pack_is_warmed_for_a_drop_in(void **state)
 
 static void a_cuda_program_is_compiled_ahead(void **state)
 {
-    (void)state;
     write_file("scale.cu", "template <class T> __global__ void scale(T *d) { d[0] *= MORE; }\n");
     expect(0,
            START(NULL, "five", KILN_COMMAND, "compile", "--drop-in", "@scale.cu", "-t",
@@ -250,7 +245,6 @@ static void a_cuda_program_is_compiled_ahead(void **state)
 
 static void a_hip_program_is_compiled_ahead(void **state)
 {
-    (void)state;
     write_file("scale.hip", "template <class T> __global__ void scale(T *d) { d[0] *= MORE; }\n");
     expect(0,
            START(NULL, "six", KILN_COMMAND, "compile", "--drop-in", "@scale.hip", "-t",

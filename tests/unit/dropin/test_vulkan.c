@@ -148,7 +148,6 @@ static int open_vulkan(void **state)
     kiln_probe_outcome outcome = KILN_PROBE_READY;
     kn_dylib *loader = NULL;
     uint32_t count = 1;
-    (void)state;
     if (kn_dylib_open(names, &loader, &outcome, NULL) != KILN_OK) {
         kn_test_skip("vulkan", "there is no Vulkan loader");
     }
@@ -165,7 +164,6 @@ static int open_vulkan(void **state)
 
 static int close_vulkan(void **state)
 {
-    (void)state;
     DEVICE_CALL(vkDestroyShaderModule)(device, module, NULL);
     DEVICE_CALL(vkDestroyPipelineLayout)(device, layout, NULL);
     DEVICE_CALL(vkDestroyDescriptorSetLayout)(device, set_layout, NULL);
@@ -391,7 +389,6 @@ static void what_others_saved_meanwhile_is_kept(void **state)
 
 static void wrong_calls_are_refused(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_vulkan_device device_info = where();
     VkPipelineCache made = VK_NULL_HANDLE;
@@ -409,7 +406,7 @@ static void wrong_calls_are_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
     const struct CMUnitTest tests[] = {
         TEST(pipelines_are_made_once),
         TEST(row_74_refused_data_is_made_again),

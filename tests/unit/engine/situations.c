@@ -19,7 +19,7 @@ static kiln_cache *cache;
 static void open_cache(uint32_t flags, bool records)
 {
     kiln_cache_options options;
-    char *recording = kt_path(root, "recording");
+    char *recording = kt_at(root, "recording");
     now->use(NULL);
     kiln_cache_destroy(cache);
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
@@ -29,7 +29,6 @@ static void open_cache(uint32_t flags, bool records)
     options.record = records ? recording : NULL;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
     now->use(cache);
-    free(recording);
 }
 
 static void compile_one(void)

@@ -29,7 +29,6 @@ static void set_fact(kn_artifact *artifact, const char *name, const char *value)
 
 static void facts_are_replaced_by_name(void **state)
 {
-    (void)state;
     kn_artifact artifact;
     kn_artifact_init(&artifact);
     assert_fact(&artifact, "a", NULL);
@@ -48,7 +47,6 @@ static void facts_are_replaced_by_name(void **state)
 
 static void logs_end_at_their_nul(void **state)
 {
-    (void)state;
     kn_artifact artifact;
     kn_artifact_init(&artifact);
     assert_null(artifact.base.log);
@@ -63,7 +61,6 @@ static void logs_end_at_their_nul(void **state)
 
 static void an_entry_gives_all_of_it_back(void **state)
 {
-    (void)state;
     kn_artifact artifact;
     kn_artifact back;
     kiln_blob *blob = NULL;
@@ -94,7 +91,6 @@ static void an_entry_gives_all_of_it_back(void **state)
 /* An artifact without a log has none when it has a label. */
 static void a_label_is_no_log(void **state)
 {
-    (void)state;
     kn_artifact artifact, back;
     kiln_blob *blob = NULL;
     kn_span label;
@@ -115,7 +111,6 @@ static void a_label_is_no_log(void **state)
 /* Bytes from a file are checked before they are believed. */
 static void damaged_facts_are_refused(void **state)
 {
-    (void)state;
     kn_artifact artifact;
     kiln_blob *blob = NULL;
     kn_artifact_init(&artifact);

@@ -117,7 +117,6 @@ static void call_all(uint32_t caps, kn_invoke_fn *through)
 
 static void without_a_thread_of_its_own_all_is_called_here(void **state)
 {
-    (void)state;
     call_all(KILN_CAP_ANY_THREAD, NULL);
     assert_int_equal(here, 9);
     assert_int_equal(there, 0);
@@ -125,7 +124,6 @@ static void without_a_thread_of_its_own_all_is_called_here(void **state)
 
 static void with_one_all_is_called_there(void **state)
 {
-    (void)state;
     call_all(0, invoke);
     assert_int_equal(here, 0);
     assert_int_equal(there, 9);
@@ -133,7 +131,6 @@ static void with_one_all_is_called_there(void **state)
 
 static void facts_stay_here_where_the_backend_says_so(void **state)
 {
-    (void)state;
     rules.facts_any_thread = true;
     call_all(0, invoke);
     rules.facts_any_thread = false;

@@ -33,14 +33,12 @@ static void refused(const char *named)
 
 static void a_sound_table_is_taken(void **state)
 {
-    (void)state;
     fresh("sound");
     assert_int_equal(kn_backend_check(&backend, NULL), KILN_OK);
 }
 
 static void every_missing_operation_is_named(void **state)
 {
-    (void)state;
 #define WITHOUT(table, op)                                                                         \
     fresh("lacking");                                                                              \
     table.op = NULL;                                                                               \
@@ -68,7 +66,6 @@ static void every_missing_operation_is_named(void **state)
 
 static void optional_operations_need_their_bit_only(void **state)
 {
-    (void)state;
     fresh("modest");
     backend.caps &= ~(uint32_t)(KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_CAPTURE |
                                 KILN_CAP_REFLECT | KILN_CAP_COMPILE_OFFLINE);
@@ -84,7 +81,6 @@ static void optional_operations_need_their_bit_only(void **state)
 
 static void another_abi_is_refused(void **state)
 {
-    (void)state;
     fresh("other");
     backend.abi = KILN_BACKEND_ABI + 1;
     refused("ABI");
@@ -101,7 +97,6 @@ static void names_are_plain(void **state)
 {
     static const char *const bad[] = {
         NULL, "", "Upper", "a b", "a,b", "../x", "a-name-of-more-than-thirty-one-characters"};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         fresh(bad[i]);
         refused("name");
@@ -111,7 +106,6 @@ static void names_are_plain(void **state)
 static void a_name_is_taken_once(void **state)
 {
     static kiln_backend first;
-    (void)state;
     fresh("first");
     first = backend;
     first.compiler = kn_backend_fake.compiler;
@@ -128,7 +122,6 @@ static void a_name_is_taken_once(void **state)
 
 static void names_have_inverses(void **state)
 {
-    (void)state;
     for (int i = KILN_LANG_NONE + 1; i <= KILN_LANG_HIP; i++) {
         const char *name = kiln_language_name((kiln_language)i);
         assert_string_not_equal(name, "unknown");

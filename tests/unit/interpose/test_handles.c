@@ -18,7 +18,6 @@ static const void *handle_of(uintptr_t number)
 
 static void many_are_found_and_no_other(void **state)
 {
-    (void)state;
     static kn_handles set;
     for (uintptr_t i = 0; i < MANY; i++) {
         assert_true(kn_handles_add(&set, handle_of(i)));
@@ -38,7 +37,6 @@ static void many_are_found_and_no_other(void **state)
 
 static void none_is_in_no_set(void **state)
 {
-    (void)state;
     static kn_handles set;
     assert_false(kn_handles_have(&set, NULL) || kn_handles_remove(&set, NULL));
     assert_true(kn_handles_add(&set, handle_of(1)));
@@ -47,7 +45,6 @@ static void none_is_in_no_set(void **state)
 
 static void a_removed_one_comes_again(void **state)
 {
-    (void)state;
     static kn_handles set;
     for (int i = 0; i < 3; i++) {
         assert_true(kn_handles_add(&set, handle_of(7)));
@@ -59,7 +56,6 @@ static void a_removed_one_comes_again(void **state)
 
 static void without_memory_it_is_said(void **state)
 {
-    (void)state;
     static kn_handles set;
     kt_failalloc_arm(1, false);
     assert_false(kn_handles_add(&set, handle_of(1)));
@@ -97,7 +93,6 @@ static void *work(void *number)
 
 static void threads_do_not_disturb_each_other(void **state)
 {
-    (void)state;
     pthread_t threads[THREADS];
     uintptr_t won = 0;
     for (uintptr_t i = 0; i < OWN; i++) {

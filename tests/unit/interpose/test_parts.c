@@ -5,7 +5,6 @@
 
 static void parts_come_back(void **state)
 {
-    (void)state;
     kn_strbuf payload;
     kn_span bytes;
     uint32_t code = 0;
@@ -25,7 +24,6 @@ static void parts_come_back(void **state)
 
 static void each_cut_is_seen(void **state)
 {
-    (void)state;
     kn_strbuf payload;
     kn_strbuf_init(&payload, 0);
     kn_parts_append(&payload, 3, 7, kn_span_of("abcdef", 6));

@@ -29,7 +29,6 @@ static kn_ptx_files find_files(const char *text, bool understood)
 
 static void directives_are_read(void **state)
 {
-    (void)state;
     kn_ptx_files files = find_files(".version 8.0\n\t.file\t1 \"/no/such/a.py\"\n"
                                     ".file 2 \"/no/such/b.py\", 1700000000, 7\n"
                                     ".file 3 \"/no/such/a.py\"\n",
@@ -66,7 +65,6 @@ static size_t put_row(char *to, const char *name, uint64_t when, unsigned char s
 
 static void times_are_found_and_set(void **state)
 {
-    (void)state;
     char *dir = kt_tmpdir_create();
     char *path = make_file(dir, "one.py", "pass\n", 1600000000);
     char text[512];
@@ -103,7 +101,6 @@ static void times_are_found_and_set(void **state)
 
 static void twins_and_odd_times_are_in_the_key(void **state)
 {
-    (void)state;
     char *dir = kt_tmpdir_create();
     char *old = make_file(dir, "old.py", "pass\n", 1);
     char text[1024];

@@ -26,7 +26,6 @@ static kn_ptxas_line read_line(const char *text, char *copy, size_t size)
 
 static void lines_of_triton_and_xla_are_followed(void **state)
 {
-    (void)state;
     char copy[256];
     kn_ptxas_line line =
         read_line("-lineinfo -v --gpu-name=sm_90a /tmp/a.ptx -o /tmp/a.ptx.o", copy, sizeof(copy));
@@ -52,7 +51,6 @@ static void lines_of_triton_and_xla_are_followed(void **state)
 
 static void other_lines_are_not(void **state)
 {
-    (void)state;
     static const char *const lines[] = {"",
                                         "-v",
                                         "-",

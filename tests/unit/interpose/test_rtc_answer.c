@@ -19,7 +19,6 @@ static void check_renamed(rename_fn *rename, const char *log, const char *from, 
 
 static void a_log_names_the_callers_source(void **state)
 {
-    (void)state;
     check_renamed(kn_rtc_rename_in_nvrtc_log, "a.cu(1): a.cu\ncompilation of \"a.cu\"", "a.cu",
                   "b.cu", "b.cu(1): a.cu\ncompilation of \"b.cu\"");
     check_renamed(kn_rtc_rename_in_hiprtc_log, "/tmp/comgr-1/input/a.hip:1:2: a.hip:1", "a.hip",
@@ -53,7 +52,6 @@ static void a_result_has_a_log_a_name_and_code(void **state)
     static const kn_rtc_part hiprtc[] = {KN_RTC_LOG, KN_RTC_CODE, KN_RTC_NAME};
     static const kn_rtc_part codeless[] = {KN_RTC_LOG, KN_RTC_CUBIN, KN_RTC_NAME};
     static const kn_rtc_part twice[] = {KN_RTC_LOG, KN_RTC_CODE, KN_RTC_NAME, KN_RTC_CODE};
-    (void)state;
     check_whole(nvrtc, 3, KILN_OK);
     check_whole(hiprtc, 3, KILN_OK);
     check_whole(codeless, 3, KILN_E_CORRUPT);

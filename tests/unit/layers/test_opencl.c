@@ -169,7 +169,6 @@ static void run_crowd(const strictcl_manner *manner)
 
 static void threads_create_build_and_release(void **state)
 {
-    (void)state;
     run_crowd(&(strictcl_manner){.devices = 1, .counts_kernels = true});
     run_crowd(&(strictcl_manner){.devices = 2});
     run_crowd(&(strictcl_manner){.devices = 1, .is_pocl = true, .counts_kernels = true});
@@ -300,7 +299,6 @@ static void the_end_waits_as_long_as_it_is_worth(void **state)
 
 static void builds_for_each_set_of_devices(void **state)
 {
-    (void)state;
     begin(&(strictcl_manner){.devices = 2});
     const cl_device_id both[2] = {strictcl_device(0), strictcl_device(1)};
     for (int run = 0; run < 2; run++) {
@@ -342,7 +340,6 @@ static void builds_for_each_set_of_devices(void **state)
 
 static void il_is_the_drivers(void **state)
 {
-    (void)state;
     begin(&(strictcl_manner){.devices = 1});
     for (size_t run = 1; run <= 2; run++) {
         cl_int code = CL_INVALID_VALUE;
@@ -408,7 +405,6 @@ static void hear_each_build_once(const strictcl_manner *manner)
 
 static void each_build_is_heard_once(void **state)
 {
-    (void)state;
     hear_each_build_once(&(strictcl_manner){.devices = 1});
     hear_each_build_once(&(strictcl_manner){.devices = 1, .calls_back_late = true});
     hear_each_build_once(
@@ -432,8 +428,7 @@ static void builds_as_the_driver_does(void)
 static void a_cache_at_fault_is_not_there(void **state)
 {
     char *root = kt_tmpdir_create();
-    char *file = kt_path(root, "file");
-    (void)state;
+    char *file = kt_at(root, "file");
     kt_file_write(file, "", 0);
     begin(&(strictcl_manner){.devices = 1});
     session_close(); /* none */
@@ -450,7 +445,6 @@ static void a_cache_at_fault_is_not_there(void **state)
         assert_int_equal(session_count("compiled"), run);
     }
     end();
-    free(file);
     kt_tmpdir_remove(root);
 }
 
@@ -476,7 +470,6 @@ static kt_counters build_alone(const char *root)
 static void a_binary_that_two_processes_died_of_stays_and_is_not_loaded(void **state)
 {
     char *root = kt_tmpdir_create();
-    (void)state;
     begin(&(strictcl_manner){.devices = 1});
     (void)build_alone(root);
     assert_int_equal(strictcl_count().compiled, 1);
@@ -501,7 +494,6 @@ static void answers_that_are_not_sound_are_made_again(void **state)
     kiln_key key = {{0}};
     kiln_blob *stored = NULL, *junk = NULL;
     char target[KN_NAME_SIZE];
-    (void)state;
     begin(&(strictcl_manner){.devices = 1});
     (void)build_alone(root);
     session_open(root);
@@ -532,7 +524,6 @@ static void nothing_is_read_that_nobody_keeps(void **state)
 {
     static const char *const off[] = {"KILN_READONLY", "KILN_NO_CACHE", NULL};
     char *root = kt_tmpdir_create();
-    (void)state;
     begin(&(strictcl_manner){.devices = 1, .is_pocl = true});
     for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++) {
         if (off[i] != NULL) {
@@ -553,7 +544,6 @@ static void nothing_is_read_that_nobody_keeps(void **state)
 /* A loader is closed, and comes again: what was left behind is not looked at. */
 static void a_loader_leaves_and_comes_again(void **state)
 {
-    (void)state;
     begin(&(strictcl_manner){.devices = 1});
     for (int run = 0; run < 3; run++) {
         cl_program program = create(text);
@@ -574,12 +564,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_create_build_and_release),
-        cmocka_unit_test_setup_teardown(code_is_loaded_and_PTX_is_given, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(NVIDIA_is_not_asked_for_a_list_of_long_names,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(the_end_waits_as_long_as_it_is_worth, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(code_is_loaded_and_PTX_is_given),
+        kt_dir_test(NVIDIA_is_not_asked_for_a_list_of_long_names),
+        kt_dir_test(the_end_waits_as_long_as_it_is_worth),
         cmocka_unit_test(builds_for_each_set_of_devices),
         cmocka_unit_test(il_is_the_drivers),
         cmocka_unit_test(each_build_is_heard_once),

@@ -140,7 +140,6 @@ static void too_many_variants_are_refused(void **state)
 
 static void amounts_are_products(void **state)
 {
-    (void)state;
     const struct {
         const char *text;
         double value;

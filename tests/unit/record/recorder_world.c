@@ -118,8 +118,7 @@ size_t rw_count_uses(const char *recording)
 
 size_t rw_count(const recorder_world *w, const char *kind)
 {
-    char *path = kt_path(w->recording, kind);
+    char *path = kt_at(w->recording, kind);
     const size_t count = kt_file_count(path);
-    free(path);
     return count;
 }

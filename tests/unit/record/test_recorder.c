@@ -24,8 +24,6 @@ static char lines[4096];
 
 static void keep_lines(void *user, kiln_log_level level, const char *line)
 {
-    (void)user;
-    (void)level;
     const size_t used = strlen(lines);
     (void)snprintf(lines + used, sizeof lines - used, "%s\n", line);
 }
@@ -115,7 +113,7 @@ static void nobody_else_may_read_a_recording(void **state)
 {
     recorder_world *w = *state;
     const mode_t mask = umask(0);
-    char *objects = kt_path(w->recording, "objects");
+    char *objects = kt_at(w->recording, "objects");
     rw_open(w, 0);
     assert_true(rw_record(w->cache, "k", "text", "header"));
     (void)umask(mask);
@@ -125,7 +123,6 @@ static void nobody_else_may_read_a_recording(void **state)
     assert_private(objects, 0700);
     assert_private(use, 0600);
     free(use);
-    free(objects);
 }
 
 static uint32_t days_of_only_use(const char *root)
@@ -218,7 +215,7 @@ static void headers_are_recorded_by_their_paths(void **state)
         kn_recording_program(&recording, recording.uses[0].program, &bytes, &program, NULL),
         KILN_OK);
     assert_int_equal(program.file_count, 2);
-    char *path = kt_path(source->root, "inc/a.h");
+    char *path = kt_at(source->root, "inc/a.h");
     assert_string_equal(program.files[0].path, path);
     assert_false(program.files[0].system);
     assert_true(program.files[1].system);
@@ -227,7 +224,6 @@ static void headers_are_recorded_by_their_paths(void **state)
     assert_int_equal(kn_object_get(w->recording, &program.files[0].content, &text, NULL), KILN_OK);
     assert_string_equal(text, "#include <b.h>\nint a;\n");
     free(text);
-    free(path);
     kn_recorded_deinit(&program);
     free(bytes);
     kn_recording_close(&recording);
@@ -304,21 +300,19 @@ static void expect_refusal(recorder_world *w, const char *why)
 static void a_recording_of_a_newer_kiln_is_left_alone(void **state)
 {
     recorder_world *w = *state;
-    char *marker = kt_path(w->recording, KN_RECORDING_MARKER);
+    char *marker = kt_at(w->recording, KN_RECORDING_MARKER);
     assert_int_equal(mkdir(w->recording, 0700), 0);
     kt_file_write(marker, "kiln-recording 2\n", 17);
     expect_refusal(w, "newer kiln");
-    free(marker);
 }
 
 static void a_directory_of_something_else_is_left_alone(void **state)
 {
     recorder_world *w = *state;
-    char *thesis = kt_path(w->recording, "thesis.tex");
+    char *thesis = kt_at(w->recording, "thesis.tex");
     assert_int_equal(mkdir(w->recording, 0700), 0);
     kt_file_write(thesis, "x", 1);
     expect_refusal(w, "something else");
-    free(thesis);
 }
 
 static void a_file_in_the_place_of_the_directory_is_left_alone(void **state)
@@ -410,12 +404,11 @@ static void nothing_is_recorded_unless_it_is_asked_for(void **state)
     assert_int_equal(kiln_cache_create(&options, &w->cache, NULL), KILN_OK);
     assert_false(rw_record(w->cache, "k", "text", "header"));
     rw_close(w);
-    char *kept = kt_path(root, "recording");
+    char *kept = kt_at(root, "recording");
     assert_false(kt_file_exists(kept));
     assert_false(kt_file_exists(w->recording));
     options.record = "relative";
     assert_int_equal(kiln_cache_create(&options, &w->cache, NULL), KILN_E_INVALID);
-    free(kept);
     free(root);
 }
 
@@ -429,8 +422,8 @@ static void a_cache_keeps_a_recording_by_itself(void **state)
     kiln_blob *blob = NULL;
     kiln_recipe *recipe = NULL;
     char *root = kt_path(w->root, "cache");
-    char *kept = kt_path(root, "recording");
-    char *tag = kt_path(root, "CACHEDIR.TAG");
+    char *kept = kt_at(root, "recording");
+    char *tag = kt_at(root, "CACHEDIR.TAG");
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
     options.root = root;
     options.flags = KILN_CACHE_KEEP_SOURCES;
@@ -461,8 +454,6 @@ static void a_cache_keeps_a_recording_by_itself(void **state)
     assert_int_equal(kiln_cache_create(&options, &w->cache, NULL), KILN_OK);
     assert_false(rw_record(w->cache, "k2", "text", "header"));
     assert_int_equal(rw_count_uses(kept), 1);
-    free(tag);
-    free(kept);
     free(root);
 }
 

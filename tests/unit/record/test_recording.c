@@ -76,7 +76,6 @@ static void what_was_recorded_is_read_in_order_of_first_use(void **state)
 static void a_recording_of_version_1_stays_readable(void **state)
 {
     static const char root[] = KILN_GOLDEN "/recording-v1";
-    (void)state;
     kn_recording recording;
     kn_recorded program;
     kn_object large = {.size = 8192};
@@ -207,7 +206,7 @@ static void a_newer_kilns_recording_is_refused_with_that_reason(void **state)
     const char *root = *state;
     kn_recording recording;
     kiln_diag diag = KILN_DIAG_INIT;
-    char *marker = kt_path(root, KN_RECORDING_MARKER);
+    char *marker = kt_at(root, KN_RECORDING_MARKER);
     kt_file_write(marker, "kiln-recording 2\n", 17);
     assert_int_equal(kn_recording_open(root, &recording, &diag), KILN_E_UNSUPPORTED);
     assert_non_null(strstr(diag.why, "newer kiln"));
@@ -216,7 +215,6 @@ static void a_newer_kilns_recording_is_refused_with_that_reason(void **state)
     kt_file_write(marker, "something else\n", 15);
     assert_int_equal(kn_recording_open(root, &recording, &diag), KILN_E_INVALID);
     assert_int_equal(kn_recording_prepare(root, &diag), KILN_E_INVALID);
-    free(marker);
     kiln_diag_clear(&diag);
 }
 
@@ -224,18 +222,17 @@ static void a_foreign_directory_is_refused(void **state)
 {
     const char *root = *state;
     kn_recording recording;
-    char *file = kt_path(root, "letter.txt");
+    char *file = kt_at(root, "letter.txt");
     kt_file_write(file, "dear", 4);
     assert_int_equal(kn_recording_open(root, &recording, NULL), KILN_E_INVALID);
     assert_int_equal(kn_recording_prepare(root, NULL), KILN_E_INVALID);
     assert_false(kn_recording_is(root));
     assert_int_equal(kt_file_count(root), 1);
-    free(file);
 }
 
 static void a_recording_is_private(void **state)
 {
-    char *root = kt_path(*state, "new/recording");
+    char *root = kt_at(*state, "new/recording");
     struct stat facts;
     kn_object object;
     uint64_t written = 0;
@@ -249,7 +246,6 @@ static void a_recording_is_private(void **state)
     assert_int_equal(facts.st_mode & 0777u, 0600);
     assert_true(kn_recording_bytes(root) == (uint64_t)facts.st_size);
     free(path);
-    free(root);
 }
 
 static void a_use_is_found_and_touched(void **state)
@@ -295,7 +291,7 @@ static void reading_survives_failing_allocations(void **state)
     assert_true(kt_failalloc_each(read_all, *state) > 5);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(void)
 {

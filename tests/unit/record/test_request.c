@@ -19,7 +19,6 @@ static kn_span encode_program(const kn_recorded *program, kn_strbuf *room)
 
 static void programs_round_trip(void **state)
 {
-    (void)state;
     kn_strbuf room, again;
     kn_recorded back;
     const kn_recorded program = ks_recorded();
@@ -35,7 +34,6 @@ static void programs_round_trip(void **state)
 
 static void a_program_without_name_and_lists_round_trips(void **state)
 {
-    (void)state;
     kn_strbuf room;
     kn_recorded back;
     const kn_recorded_text text = {.options = ""};
@@ -53,7 +51,6 @@ static void a_program_without_name_and_lists_round_trips(void **state)
 
 static void uses_round_trip(void **state)
 {
-    (void)state;
     kn_strbuf room;
     kn_recorded_use back;
     const kn_recorded_use use = {
@@ -72,7 +69,6 @@ static void uses_round_trip(void **state)
 
 static void what_no_reader_would_take_is_not_written(void **state)
 {
-    (void)state;
     kn_strbuf room;
     kn_recorded program = ks_recorded();
     kn_strbuf_init(&room, 0);
@@ -87,7 +83,6 @@ static void what_no_reader_would_take_is_not_written(void **state)
 /* Each cut, and each bit: the checksum finds them, or a length does. */
 static void damage_is_found(void **state)
 {
-    (void)state;
     kn_strbuf room;
     kn_recorded back;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -108,7 +103,6 @@ static void damage_is_found(void **state)
 /* Under a right checksum, too: each word of the body as a huge number, each byte as another one. */
 static void lies_under_a_right_checksum_end_in_bounds(void **state)
 {
-    (void)state;
     kn_strbuf room;
     kn_recorded back;
     const kn_recorded program = ks_recorded();
@@ -128,7 +122,6 @@ static void lies_under_a_right_checksum_end_in_bounds(void **state)
 
 static void a_newer_kilns_file_is_refused_with_that_reason(void **state)
 {
-    (void)state;
     kn_strbuf room;
     kn_recorded back;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -163,7 +156,6 @@ static bool encode_and_decode(void *user)
 
 static void programs_survive_failing_allocations(void **state)
 {
-    (void)state;
     kn_recorded program = ks_recorded();
     assert_true(kt_failalloc_each(encode_and_decode, &program) > 5);
 }

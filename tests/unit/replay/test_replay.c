@@ -422,7 +422,7 @@ static void a_program_whose_text_is_gone_says_so(void **state)
     const kn_object object = put_text(*state, "kernel");
     char *path = kn_object_path(*state, "objects", object.digest);
     assert_int_equal(kn_recording_prepare(*state, NULL), KILN_E_INVALID); /* no marker yet */
-    char *marker = kt_path(*state, "kiln-recording");
+    char *marker = kt_at(*state, "kiln-recording");
     kt_file_write(marker, "kiln-recording 1\n", 17);
     record_nvrtc(*state, NULL, 0, "cuda:");
     assert_int_equal(remove(path), 0);
@@ -432,11 +432,10 @@ static void a_program_whose_text_is_gone_says_so(void **state)
     assert_non_null(strstr(diag.why, "lacks"));
     kiln_diag_clear(&diag);
     kiln_recording_close(recording);
-    free(marker);
     free(path);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(void)
 {

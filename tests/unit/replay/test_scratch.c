@@ -17,7 +17,6 @@ static void expect_path(const char *dir, const char *path, const char *expected)
 
 static void paths_lie_in_the_tree(void **state)
 {
-    (void)state;
     expect_path("/srv/app", "/usr/x/a.h", "/tree/usr/x/a.h");
     expect_path("/srv/app", "include/a.h", "/tree/srv/app/include/a.h");
     expect_path("/srv/app", "./../b//a.h", "/tree/srv/b/a.h");
@@ -28,7 +27,6 @@ static void paths_lie_in_the_tree(void **state)
 
 static void no_path_leads_out_of_its_tree(void **state)
 {
-    (void)state;
     expect_path("/srv", "../../../../etc/passwd", "/tree/etc/passwd");
     expect_path("", "/../../x", "/tree/x");
     expect_path("", "..", "/tree");
@@ -59,7 +57,7 @@ static void files_are_written_once_and_removed_at_the_end(void **state)
     program.file_count = 3;
     kn_scratch_init(&scratch);
     assert_int_equal(kn_scratch_fill(&scratch, root, &program, &tree, NULL), KILN_OK);
-    char *path = kt_path(tree, "srv/app/b.h");
+    char *path = kt_at(tree, "srv/app/b.h");
     char *text = kt_file_read(path, NULL);
     assert_string_equal(text, "bb");
     assert_int_equal(kt_file_count(tree), 2);
@@ -73,7 +71,6 @@ static void files_are_written_once_and_removed_at_the_end(void **state)
     kn_scratch_deinit(&scratch);
     assert_false(kt_file_exists(tree));
     free(text);
-    free(path);
     free(tree);
     free(again);
     free(other);
@@ -85,7 +82,7 @@ static void files_that_are_here_stay_where_they_are(void **state)
     const char *root = *state;
     kn_scratch scratch;
     char *tree = NULL;
-    char *path = kt_path(root, "a.h");
+    char *path = kt_at(root, "a.h");
     kn_recorded program = KN_RECORDED_INIT;
     kn_recorded_file files[] = {put_file(root, path, "aa"), put_file(root, "a.h", "aa")};
     program.dir = root;
@@ -110,7 +107,6 @@ static void files_that_are_here_stay_where_they_are(void **state)
     assert_string_not_equal(tree, "");
     free(tree);
     kn_scratch_deinit(&scratch);
-    free(path);
 }
 
 /* A tree that lacks a file must not be taken for whole by the next program with the same list. */
@@ -136,12 +132,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_lie_in_the_tree),
         cmocka_unit_test(no_path_leads_out_of_its_tree),
-        cmocka_unit_test_setup_teardown(files_are_written_once_and_removed_at_the_end,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(files_that_are_here_stay_where_they_are, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_missing_text_leaves_no_half_tree, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(files_are_written_once_and_removed_at_the_end),
+        kt_dir_test(files_that_are_here_stay_where_they_are),
+        kt_dir_test(a_missing_text_leaves_no_half_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

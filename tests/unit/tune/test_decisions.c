@@ -11,7 +11,6 @@
 
 static void median_and_bounds_are_samples(void **state)
 {
-    (void)state;
     uint64_t odd[] = {9, 1, 5};
     kn_estimate estimate = kn_estimate_of(odd, 3);
     assert_int_equal(estimate.median, 5);
@@ -27,7 +26,6 @@ static void median_and_bounds_are_samples(void **state)
 /* Known values of the sign test's bounds at 99 %. */
 static void bounds_hold_the_median_in_99_of_100(void **state)
 {
-    (void)state;
     const size_t rows[][2] = {{0, 0},  {1, 0},  {7, 0},  {8, 0},  {10, 0}, {11, 0},
                               {12, 1}, {15, 2}, {20, 3}, {30, 7}, {50, 15}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -39,7 +37,6 @@ static void bounds_hold_the_median_in_99_of_100(void **state)
 /* One slow outlier moves neither the median nor, with enough samples, the bounds. */
 static void an_outlier_moves_nothing(void **state)
 {
-    (void)state;
     uint64_t samples[20];
     for (size_t i = 0; i < 20; i++) {
         samples[i] = 100 + i;
@@ -114,7 +111,6 @@ static const uint64_t ample = UINT64_MAX;
 
 static void the_fastest_wins_and_the_slow_are_dropped_early(void **state)
 {
-    (void)state;
     world w = {.base = {1000, 5000, 700, 9000}, .noise = 5};
     kn_search search;
     assert_int_equal(search_in(&w, &search, ample), KILN_OK);
@@ -132,7 +128,6 @@ static void the_fastest_wins_and_the_slow_are_dropped_early(void **state)
 /* Noise wider than the difference: more rounds, until the bounds part. */
 static void close_ones_take_more_rounds(void **state)
 {
-    (void)state;
     world w = {.base = {1000, 1060, 0, 0}, .noise = 10};
     kn_search search;
     assert_int_equal(search_in(&w, &search, ample), KILN_OK);
@@ -144,7 +139,6 @@ static void close_ones_take_more_rounds(void **state)
 
 static void even_ones_end_it_and_the_baseline_wins(void **state)
 {
-    (void)state;
     world w = {.base = {1001, 1000, 0, 1002}, .noise = 0};
     kn_search search;
     assert_int_equal(search_in(&w, &search, ample), KILN_OK);
@@ -158,7 +152,6 @@ static void even_ones_end_it_and_the_baseline_wins(void **state)
 /* All get slower by and by, as a processor that gets hot: turns keep it fair. */
 static void what_drifts_falls_on_all(void **state)
 {
-    (void)state;
     world w = {.base = {1000, 1000, 1000, 900}, .drift = 2};
     kn_search search;
     assert_int_equal(search_in(&w, &search, ample), KILN_OK);
@@ -172,7 +165,6 @@ static void what_drifts_falls_on_all(void **state)
 
 static void time_ends_it_but_not_at_once(void **state)
 {
-    (void)state;
     world w = {.base = {1000, 1001, 1003, 1002}, .noise = 40};
     kn_search search;
     assert_int_equal(search_in(&w, &search, 1), KILN_OK);
@@ -183,7 +175,6 @@ static void time_ends_it_but_not_at_once(void **state)
 
 static void rounds_end_it(void **state)
 {
-    (void)state;
     world w = {.base = {1000, 1001, 1003, 1002}, .noise = 40};
     kn_search search;
     assert_int_equal(search_in(&w, &search, ample), KILN_OK);
@@ -194,7 +185,6 @@ static void rounds_end_it(void **state)
 
 static void who_fails_falls_out(void **state)
 {
-    (void)state;
     world w = {
         .base = {1000, 500, 800, 0}, .failure = {[1] = KILN_E_INVALID}, .fails_at = {[1] = 2}};
     kn_search search;
@@ -208,7 +198,6 @@ static void who_fails_falls_out(void **state)
 
 static void a_failing_baseline_and_a_lost_device_end_it(void **state)
 {
-    (void)state;
     world base = {.base = {1000, 500, 0, 0}, .failure = {[0] = KILN_E_INVALID}};
     world lost = {.base = {1000, 500, 0, 0}, .failure = {[1] = KILN_E_DEVICE_LOST}};
     world none = {.base = {0, 0, 0, 0}};
@@ -223,7 +212,6 @@ static void a_failing_baseline_and_a_lost_device_end_it(void **state)
 
 static void one_alone_is_measured_for_its_time(void **state)
 {
-    (void)state;
     world w = {.base = {1000, 0, 0, 0}};
     kn_search search;
     assert_int_equal(search_in(&w, &search, ample), KILN_OK);
@@ -235,7 +223,6 @@ static void one_alone_is_measured_for_its_time(void **state)
 
 static bool init_body(void *user)
 {
-    (void)user;
     kn_search search;
     if (kn_search_init(&search, 5, 10) != KILN_OK) {
         return false;
@@ -246,7 +233,6 @@ static bool init_body(void *user)
 
 static void memory_may_run_out(void **state)
 {
-    (void)state;
     assert_true(kt_failalloc_each(init_body, NULL) >= 2);
     kn_search search;
     assert_int_equal(kn_search_init(&search, SIZE_MAX / 2, 60), KILN_E_NOMEM);

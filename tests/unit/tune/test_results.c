@@ -18,7 +18,6 @@ static kiln_tune_output exact(kiln_element element)
 
 static void what_is_off_is_told_with_its_place(void **state)
 {
-    (void)state;
     const float wanted[] = {1, 2, 3, 4};
     const float got[] = {1, 2.5F, 3, 6};
     kiln_tune_output output = exact(KILN_ELEMENT_F32);
@@ -37,7 +36,6 @@ static void what_is_off_is_told_with_its_place(void **state)
 /* A tolerance, however large, does not let a NaN through. */
 static void only_equal_nans_and_infinities_are_equal(void **state)
 {
-    (void)state;
     const double wanted[] = {NAN, INFINITY, -INFINITY, 1, -0.0, INFINITY};
     const double same[] = {-NAN, INFINITY, -INFINITY, 1, 0.0, INFINITY};
     const double other[] = {0, -INFINITY, 1, NAN, NAN, NAN};
@@ -52,7 +50,6 @@ static void only_equal_nans_and_infinities_are_equal(void **state)
 
 static void every_element_has_its_value(void **state)
 {
-    (void)state;
     const int8_t i8[] = {-100, 1};
     const uint8_t u8[] = {200, 1};
     const int16_t i16[] = {-30000, 1};
@@ -89,7 +86,6 @@ static void every_element_has_its_value(void **state)
 /* Half floats: the least one, the largest, what is none. */
 static void halves_are_read_whole(void **state)
 {
-    (void)state;
     const uint16_t got[] = {0x0001, 0x7bff, 0x7c00, 0x7e00};
     const uint16_t wanted[] = {0, 0, 0, 0};
     const double values[] = {0x1p-24, 65504, (double)INFINITY, (double)NAN};
@@ -104,7 +100,6 @@ static void halves_are_read_whole(void **state)
 /* Two neighbours that a double cannot tell apart. */
 static void large_integers_are_exact(void **state)
 {
-    (void)state;
     const uint64_t wanted[] = {UINT64_MAX, 5};
     const uint64_t got[] = {UINT64_MAX - 1, 5};
     const int64_t low[] = {INT64_MIN};
@@ -131,7 +126,6 @@ static kn_tune_record record_of(const char *variant)
 
 static void a_record_comes_back(void **state)
 {
-    (void)state;
     kn_tune_record back;
     kn_tune_record record = record_of("tile 32 of 4");
     kiln_blob *blob = NULL;
@@ -145,7 +139,6 @@ static void a_record_comes_back(void **state)
  * safe. */
 static void a_damaged_record_is_none(void **state)
 {
-    (void)state;
     kn_tune_record back;
     kn_tune_record record = record_of("v");
     kiln_blob *blob = NULL;
@@ -180,7 +173,6 @@ static void a_damaged_record_is_none(void **state)
 
 static void rows_come_back_by_their_names(void **state)
 {
-    (void)state;
     static const kiln_variant written[] = {{.name = "a"}, {.name = "b"}, {.name = "other"}};
     static const kiln_variant read[] = {{.name = "other"}, {.name = "new"}, {.name = "b"}};
     const kiln_kernel from = {.variants = written, .variant_count = 3};
@@ -234,14 +226,12 @@ static bool write_body(void *user)
 
 static void a_record_may_find_no_memory(void **state)
 {
-    (void)state;
     kn_tune_record record = record_of("v");
     assert_true(kt_failalloc_each(write_body, &record) >= 1);
 }
 
 static void buckets_are_powers_of_two(void **state)
 {
-    (void)state;
     const uint64_t rows[][2] = {{0, 0},
                                 {1, 1},
                                 {2, 2},

@@ -272,7 +272,7 @@ static void a_changed_header_makes_it_stale(void **state)
 {
     bench b;
     rig *r = *state;
-    char *header = kt_path(r->dir, "one.fake");
+    char *header = kt_at(r->dir, "one.fake");
     kt_file_write(header, "#define ONE 1\n", 14);
     char text[256];
     const char *dirs[] = {r->dir};
@@ -298,14 +298,12 @@ static void a_changed_header_makes_it_stale(void **state)
         }
         bench_close(&b);
     }
-    free(header);
 }
 
 static void a_variant_that_no_longer_builds_gives_way(void **state)
 {
     bench b;
     tune_and_close(&b, state);
-    char *cache = kt_path(((rig *)*state)->dir, "cache");
     bench_open(&b, state);
     bench_add_usual(&b);
     /* The choice stays, the programs go: the driver refuses what it compiled before. */
@@ -316,7 +314,6 @@ static void a_variant_that_no_longer_builds_gives_way(void **state)
     b.r->fake->faults.count = 1;
     assert_int_equal(bench_picked(&b), 0);
     assert_int_equal(rig_stats(b.r).tuned_stale, 1);
-    free(cache);
     bench_close(&b);
 }
 
@@ -345,7 +342,7 @@ static void packs_carry_it(void **state)
 {
     bench b;
     rig *r = *state;
-    char *path = kt_path(r->dir, "a.kpack");
+    char *path = kt_at(r->dir, "a.kpack");
     kiln_pack_writer *writer = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     bench_open(&b, state);
@@ -372,7 +369,6 @@ static void packs_carry_it(void **state)
     assert_int_equal(rig_calls(r, FAKE_LAUNCH), 0);
     assert_int_equal(rig_calls(r, FAKE_COMPILE), 0);
     bench_close(&b);
-    free(path);
 }
 
 int main(void)

@@ -2,16 +2,13 @@
  * nothing of one another run at once
  * about. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "apis/cpu/backend/toolchain.h"
 #include "base/text.h"
@@ -27,9 +24,8 @@ static int forget(void **state)
 
 static unsigned lines_in(const char *dir, const char *name)
 {
-    char *path = kt_path(dir, name);
+    char *path = kt_at(dir, name);
     const unsigned count = kt_file_lines(path);
-    free(path);
     return count;
 }
 
@@ -93,8 +89,8 @@ static void a_compiler_without_commands_is_asked_for_cc1(void **state)
 static void *ignore_children(void *user)
 {
     const char *dir = user;
-    char *first = kt_path(dir, "first");
-    char *go = kt_path(dir, "go");
+    char *first = kt_at(dir, "first");
+    char *go = kt_at(dir, "go");
     while (!kt_file_exists(first)) {
         (void)usleep(1000);
     }
@@ -107,8 +103,6 @@ static void *ignore_children(void *user)
     (void)signal(SIGCHLD, SIG_IGN);
     kt_file_write(go, "", 0);
     free(text);
-    free(go);
-    free(first);
     return NULL;
 }
 

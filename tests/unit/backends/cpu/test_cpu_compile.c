@@ -1,14 +1,11 @@
 /* Compiling: what works, and every way in which a compiler can fail. Compilers that misbehave are
  * scripts that answer -v like the real one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "apis/cpu/backend/compiler.h"
 #include "apis/cpu/backend/object.h"
@@ -78,8 +75,8 @@ static void expect_no_path(rig *r, const char *const *options, size_t count)
     assert_non_null(getcwd(before, sizeof(before)));
     for (int i = 0; i < 2; i++) {
         char *dir = kt_tmpdir_create();
-        char *name = kt_path(dir, "where.c");
-        char *part = kt_path(dir, "part.h");
+        char *name = kt_at(dir, "where.c");
+        char *part = kt_at(dir, "part.h");
         const char *const dirs[] = {dir};
         kt_file_write(part, "#define PART __FILE__\n", 22);
         kiln_source source = rig_source(name, text);
@@ -92,8 +89,6 @@ static void expect_no_path(rig *r, const char *const *options, size_t count)
         assert_int_equal(chdir(before), 0);
         assert_false(contains(artifacts[i].base.data, artifacts[i].base.size, dir));
         assert_false(contains(artifacts[i].base.data, artifacts[i].base.size, "kiln-cc-"));
-        free(part);
-        free(name);
         kt_tmpdir_remove(dir);
     }
     assert_int_equal(artifacts[0].base.size, artifacts[1].base.size);
@@ -113,7 +108,7 @@ static void K5_no_path_in_the_object(void **state)
 static void compile_in(const char *dir, const char *current, kn_artifact *artifact)
 {
     static const char *const debug[] = {"-g"};
-    char *inc = kt_path(dir, "inc");
+    char *inc = kt_at(dir, "inc");
     char *before = kn_path_resolve(".");
     const char *const dirs[] = {inc};
     rig r;
@@ -125,15 +120,13 @@ static void compile_in(const char *dir, const char *current, kn_artifact *artifa
     source.include_dir_count = 1;
     source.options = debug;
     source.option_count = 1;
-    char *there = kt_path(dir, current);
+    char *there = kt_at(dir, current);
     assert_int_equal(chdir(there), 0);
     rig_open(&r, NULL);
     assert_int_equal(rig_compile(&r, &source, artifact), KILN_OK);
     rig_close(&r);
     assert_int_equal(chdir(before), 0);
-    free(there);
     free(before);
-    free(inc);
 }
 
 static void E16_debug_information_does_not_depend_on_the_current_directory(void **state)
@@ -146,13 +139,12 @@ static void E16_debug_information_does_not_depend_on_the_current_directory(void 
     static const char *const dirs[] = {".", "inc", "inc/part", "inc/part/deep", "other"};
     static const char header[] = "static inline int part(unsigned long i) { return (int)i; }\n";
     char *dir = kt_tmpdir_create();
-    (void)state;
     for (size_t i = 1; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
         char *path = kt_path(dir, dirs[i]);
         assert_int_equal(mkdir(path, 0700), 0);
         free(path);
     }
-    char *part = kt_path(dir, "inc/part/part.h");
+    char *part = kt_at(dir, "inc/part/part.h");
     kt_file_write(part, header, sizeof(header) - 1);
     for (size_t c = 0; c < sizeof(compilers) / sizeof(compilers[0]); c++) {
         kn_artifact first, other;
@@ -172,7 +164,6 @@ static void E16_debug_information_does_not_depend_on_the_current_directory(void 
         kn_artifact_deinit(&first);
     }
     unsetenv("KILN_CC");
-    free(part);
     kt_tmpdir_remove(dir);
 }
 
@@ -185,10 +176,10 @@ static void K1_files_that_no_text_names_are_not_read(void **state)
         "{\n    KILN_ITEMS_X(i)\n    {\n        to[i] = PART[i];\n    }\n}\n";
     rig *r = *state;
     char *dir = kt_tmpdir_create();
-    char *part = kt_path(dir, "part.h");
-    char *other = kt_path(dir, "other.h");
-    char *compiled = kt_path(dir, "part.h.gch");
-    char *predefined = kt_path(dir, "stdc-predef.h.gch");
+    char *part = kt_at(dir, "part.h");
+    char *other = kt_at(dir, "other.h");
+    char *compiled = kt_at(dir, "part.h.gch");
+    char *predefined = kt_at(dir, "stdc-predef.h.gch");
     const char *const dirs[] = {dir};
     kn_strbuf command;
     kn_artifact artifact;
@@ -213,10 +204,6 @@ static void K1_files_that_no_text_names_are_not_read(void **state)
     kt_file_write(predefined, "\n", 1);
     assert_non_null(kn_backend_cpu.compiler->uncacheable_option(r->instance, &source));
     kn_strbuf_deinit(&command);
-    free(predefined);
-    free(compiled);
-    free(other);
-    free(part);
     kt_tmpdir_remove(dir);
 }
 
@@ -269,7 +256,7 @@ static void defines_headers_and_dirs_are_found(void **state)
     rig *r = *state;
     kn_artifact artifact;
     char *dir = kt_tmpdir_create();
-    char *file = kt_path(dir, "onfile.h");
+    char *file = kt_at(dir, "onfile.h");
     const char *const dirs[] = {dir};
     const kiln_define defines[] = {{"ONE", NULL}, {"TWO", "(1 + 1)"}};
     const kiln_header headers[] = {{"deep/inmemory.h", "#include \"next.h\"\n", 18},
@@ -296,7 +283,6 @@ static void defines_headers_and_dirs_are_found(void **state)
     assert_int_equal(rig_compile(r, &source, &artifact), KILN_E_INVALID);
     assert_non_null(strstr(r->diag.why, "../escape.h"));
     kn_artifact_deinit(&artifact);
-    free(file);
     kt_tmpdir_remove(dir);
 }
 

@@ -114,7 +114,6 @@ static const char *const unlisted[] = {
 
 static void K1_what_is_not_listed_goes_past_the_cache(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(unlisted) / sizeof(unlisted[0]); i++) {
         if (read_one(unlisted[i]).reason == NULL) {
             fail_msg("%s is not known to name no file", unlisted[i]);
@@ -161,7 +160,6 @@ static void what_is_listed_is_cached(void **state)
         "-fno-strict-aliasing",
         "-fomit-frame-pointer",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         if (read_one(options[i]).reason != NULL) {
             fail_msg("%s: %s", options[i], read_one(options[i]).reason);
@@ -174,7 +172,6 @@ static void a_value_may_be_the_next_option(void **state)
     static const char *const good[] = {"-D", "N=4", "-U", "M", "-w"};
     static const char *const bad[] = {"-D", "N=4", "-include", "f.h"};
     kn_cpu_option_facts facts;
-    (void)state;
     kn_cpu_options_read(good, 5, &facts);
     assert_null(facts.reason);
     kn_cpu_options_read(bad, 4, &facts);
@@ -183,7 +180,6 @@ static void a_value_may_be_the_next_option(void **state)
 
 static void debug_information_holds_names(void **state)
 {
-    (void)state;
     assert_true(read_one("-g").names);
     assert_true(read_one("-ggdb3").names);
     assert_true(read_one("-gdwarf-5").names);

@@ -1,15 +1,12 @@
 /* What is behind and next to the compiler (TORTURE E6): programs that appear where it looks first,
  * and compilers that start others, which are not cached. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/text.h"
 #include "support/skip.h"
@@ -83,9 +80,8 @@ static void appears(const char *dir, const char *program)
 
 static char *subdir(const char *dir, const char *name)
 {
-    char *list = kt_path(dir, "path");
+    char *list = kt_at(dir, "path");
     char *path = kt_path(list, name);
-    free(list);
     return path;
 }
 
@@ -96,26 +92,23 @@ static void gcc_with_a_path(const char *dir)
         skip();
     }
     use_compiler("gcc");
-    char *list = kt_path(dir, "path");
+    char *list = kt_at(dir, "path");
     make_dir(kn_text_copy(list));
     assert_int_equal(setenv("COMPILER_PATH", list, 1), 0);
-    free(list);
 }
 
 static void E6_an_assembler_that_appears_in_COMPILER_PATH_is_noticed(void **state)
 {
     gcc_with_a_path(*state);
-    char *list = kt_path(*state, "path");
+    char *list = kt_at(*state, "path");
     appears(list, "as");
-    free(list);
 }
 
 static void E6_a_linker_that_appears_in_COMPILER_PATH_is_noticed(void **state)
 {
     gcc_with_a_path(*state);
-    char *list = kt_path(*state, "path");
+    char *list = kt_at(*state, "path");
     appears(list, "ld");
-    free(list);
 }
 
 static void E6_an_assembler_of_the_machine_that_appears_is_noticed(void **state)
@@ -135,7 +128,6 @@ static void E6_a_list_of_programs_that_depends_on_the_directory_is_not_cached(vo
     static const char *const lists[] = {"here", ":/usr/lib/none", "/usr/lib/none:here",
                                         "/usr/lib/none:"};
     rig r;
-    (void)state;
     use_compiler("gcc");
     rig_open(&r, NULL);
     assert_null(reason_of(&r));
@@ -158,7 +150,7 @@ static void compilers_themselves_are_cached(void **state)
         if (path == NULL) {
             continue;
         }
-        char *link = kt_path(*state, names[i]);
+        char *link = kt_at(*state, names[i]);
         assert_int_equal(symlink(path, link), 0);
         const char *const called[] = {names[i], path, link};
         for (size_t k = 0; k < sizeof(called) / sizeof(called[0]); k++) {
@@ -167,7 +159,6 @@ static void compilers_themselves_are_cached(void **state)
             assert_null(reason_of(&r));
             rig_close(&r);
         }
-        free(link);
         free(path);
     }
 }
@@ -207,7 +198,7 @@ static void E6_a_program_that_starts_the_compiler_is_not_cached(void **state)
         "| %s -x c - -o bin/gcc && bin/gcc -v 2>&1 | grep -q COLLECT_GCC=bin/gcc";
     use_compiler("gcc");
     char *inner = kn_path_resolve(getenv("KILN_CC"));
-    char *path = kt_path(*state, "bin/gcc");
+    char *path = kt_at(*state, "bin/gcc");
     char *line = NULL;
     rig r;
     assert_true(asprintf(&line, command, (const char *)*state, inner, inner) > 0);
@@ -218,7 +209,6 @@ static void E6_a_program_that_starts_the_compiler_is_not_cached(void **state)
     assert_non_null(reason_of(&r));
     rig_close(&r);
     free(line);
-    free(path);
     free(inner);
 }
 
@@ -231,13 +221,12 @@ static void E6_ccache_is_not_cached(void **state)
         skip();
     }
     use_compiler("gcc");
-    char *link = kt_path(*state, "gcc");
+    char *link = kt_at(*state, "gcc");
     assert_int_equal(symlink(ccache, link), 0);
     assert_int_equal(setenv("KILN_CC", link, 1), 0);
     rig_open(&r, NULL);
     assert_non_null(reason_of(&r));
     rig_close(&r);
-    free(link);
     free(ccache);
 }
 

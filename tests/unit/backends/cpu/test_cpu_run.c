@@ -1,12 +1,9 @@
 /* Running: built-in and compiled kernels, shapes, memory, events, and wrong launches. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "support/failalloc.h"
 #include "unit/backends/cpu/rig.h"

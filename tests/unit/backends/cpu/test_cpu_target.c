@@ -1,11 +1,8 @@
 /* Targets: "native" is a list of features, names and features go together, masks mask. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "apis/cpu/backend/target.h"
 #include "unit/backends/cpu/rig.h"
@@ -24,7 +21,6 @@ static void levels_keep_their_names(void **state)
 {
     static const char *const names[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64"};
     char name[64];
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         name_of(names[i], name);
         assert_string_equal(name, names[i]);
@@ -35,7 +31,6 @@ static void a_name_that_is_shown_can_be_asked_for(void **state)
 {
     char name[64];
     char again[64];
-    (void)state;
     unsetenv("KILN_CPU_FEATURES");
     name_of("native", name);
     assert_null(strstr(name, "native"));
@@ -50,7 +45,6 @@ static void unknown_names_are_refused(void **state)
         "",           "x86-64-v5", "x86-64-v3_",           "x86-64-v3_zz",
         "sm_90",      "x86",       "aarch64_ffffffffffff", "native-v3",
         "x86-64-v3+1"};
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         cpu_target target;
         kiln_diag diag = KILN_DIAG_INIT;
@@ -65,7 +59,6 @@ static void a_feature_without_what_it_needs_is_dropped(void **state)
     kn_processor odd = big;
     cpu_target target;
     kn_strbuf text;
-    (void)state;
     unsetenv("KILN_CPU_FEATURES");
     odd.features &= ~((uint64_t)1 << KN_X86_AVX);
     assert_int_equal(kn_cpu_target_native(&odd, &target, NULL), KILN_OK);
@@ -81,7 +74,6 @@ static void malformed_masks_name_the_variable(void **state)
 {
     cpu_target target;
     kiln_diag diag = KILN_DIAG_INIT;
-    (void)state;
     setenv("KILN_CPU_FEATURES", "-avx512f,-notathing", 1);
     assert_int_equal(kn_cpu_target_native(&big, &target, &diag), KILN_E_INVALID);
     assert_string_equal(diag.what, "KILN_CPU_FEATURES");
@@ -98,7 +90,6 @@ static void K10_native_is_resolved(void **state)
     char *whole = NULL;
     char *masked = NULL;
     char target[64];
-    (void)state;
     unsetenv("KILN_CPU_FEATURES");
     rig_open(&r, NULL);
     kiln_target native = {.handle = NULL};
@@ -140,7 +131,6 @@ static void K10_an_object_for_more_features_is_refused(void **state)
     void *program = NULL;
     const kiln_source source =
         rig_source("k.c", "#include <kiln_kernel.h>\nKILN_KERNEL(nothing) {}\n");
-    (void)state;
     unsetenv("KILN_CPU_FEATURES");
     rig_open(&r, NULL);
     assert_int_equal(rig_compile(&r, &source, &artifact), KILN_OK);

@@ -1,15 +1,12 @@
 /* The compiler's identity: what it is made of, when it changes, and that a warm start asks nothing.
  * Counters, not times, tell whether the compiler was asked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "base/text.h"
 #include "support/skip.h"
@@ -20,7 +17,6 @@
 
 static int forget(void **state)
 {
-    (void)state;
     unsetenv("KILN_CC");
     return 0;
 }
@@ -34,7 +30,6 @@ static int forget_and_remove(void **state)
 static void the_parts_are_in_the_identity(void **state)
 {
     rig r;
-    (void)state;
     rig_open(&r, NULL);
     char *identity = rig_identity(&r, &r.target);
     assert_non_null(strstr(identity, "compiler="));
@@ -51,7 +46,6 @@ static void the_parts_are_in_the_identity(void **state)
 static void K5_no_path_in_the_identity(void **state)
 {
     rig r;
-    (void)state;
     rig_open(&r, NULL);
     char *identity = rig_identity(&r, &r.target);
     assert_null(strstr(identity, "/usr"));
@@ -63,7 +57,6 @@ static void K5_no_path_in_the_identity(void **state)
 static void one_process_asks_once(void **state)
 {
     rig r;
-    (void)state;
     rig_open(&r, NULL);
     char *first = rig_identity(&r, &r.target);
     char *second = rig_identity(&r, &r.target);
@@ -78,7 +71,6 @@ static void a_warm_start_asks_nothing(void **state)
 {
     rig_memo memo = {.count = 0};
     rig r;
-    (void)state;
     rig_open(&r, &memo);
     char *cold = rig_identity(&r, &r.target);
     assert_int_equal(rig_cpu(&r)->tools.asked, 1);
@@ -105,7 +97,6 @@ static void a_damaged_memo_is_not_believed(void **state)
 {
     rig_memo memo = {.count = 0};
     rig r;
-    (void)state;
     rig_open(&r, &memo);
     char *cold = rig_identity(&r, &r.target);
     rig_close(&r);
@@ -176,7 +167,7 @@ static void options_file_is_edited(const char *dir, const char *compiler, const 
         skip();
         return;
     }
-    char *file = kt_path(dir, "options");
+    char *file = kt_at(dir, "options");
     kn_text_putf(script, sizeof(script), "#!/bin/sh\nexec %s %s%s \"$@\"\n", compiler, option,
                  file);
     char *path = rig_script(dir, "configured", script);
@@ -195,7 +186,6 @@ static void options_file_is_edited(const char *dir, const char *compiler, const 
     free(before);
     free(after);
     free(path);
-    free(file);
 }
 
 static void K2_edited_specs_of_gcc_are_noticed(void **state)
@@ -299,11 +289,10 @@ static void K1_dirs_that_a_variable_adds_are_searched(void **state)
 /* clang calls a file in CPATH a directory that does not exist. */
 static void a_file_in_a_list_of_directories_is_missing(void **state)
 {
-    char *file = kt_path((const char *)*state, "file");
+    char *file = kt_at((const char *)*state, "file");
     rig_memo memo = {.count = 0};
     rig r;
     if (system("clang --version >/dev/null 2>&1") != 0) {
-        free(file);
         skip();
     }
     kt_file_write(file, "", 0);
@@ -321,7 +310,6 @@ static void a_file_in_a_list_of_directories_is_missing(void **state)
     }
     (void)unsetenv("CPATH");
     rig_memo_clear(&memo);
-    free(file);
 }
 
 static void K8_replaced_during_the_compile(void **state)
@@ -378,7 +366,6 @@ static void KILN_CC_that_is_not_there_is_told(void **state)
 {
     static const char *const values[] = {"/no/such/cc", "no-such-cc", "rel/cc", "cc -O2"};
     rig r;
-    (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         setenv("KILN_CC", values[i], 1);
         rig_open(&r, NULL);

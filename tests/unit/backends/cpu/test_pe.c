@@ -64,7 +64,6 @@ static void tables_are_read(void **state)
 {
     unsigned char dll[SIZE];
     kn_pe pe;
-    (void)state;
     make_dll(dll);
     assert_true(kn_pe_read(&pe, dll, sizeof dll));
     assert_int_equal(pe.machine, 0x8664);
@@ -99,7 +98,6 @@ static void what_is_cut_is_refused(void **state)
 {
     unsigned char dll[SIZE];
     kn_pe pe;
-    (void)state;
     make_dll(dll);
     for (size_t size = 0; size < SIZE; size++) {
         unsigned char *copy = malloc(size + 1); /* exactly as long, for a sanitizer to see */
@@ -114,7 +112,6 @@ static void no_byte_leads_out_of_the_file(void **state)
 {
     static const unsigned char values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
     unsigned char *dll = malloc(SIZE);
-    (void)state;
     assert_non_null(dll);
     for (size_t at = 0; at < SIZE; at++) {
         for (size_t i = 0; i < sizeof values; i++) {

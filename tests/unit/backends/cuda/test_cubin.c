@@ -98,7 +98,6 @@ static void make_three(cubin *c)
 static void parameters_are_counted(void **state)
 {
     cubin c;
-    (void)state;
     make_three(&c);
     assert_int_equal(count(&c), 3);
     assert_int_equal(kn_cubin_param_count(c.bytes, sizeof(c.bytes), "runs"), SIZE_MAX);
@@ -111,7 +110,6 @@ static void parameters_are_counted(void **state)
 static void what_does_not_add_up_is_not_told(void **state)
 {
     cubin c;
-    (void)state;
     make_three(&c);
     put_u16(c.bytes + INFO + 4 + 4 + 4, 1); /* ordinal 1 twice */
     assert_int_equal(count(&c), SIZE_MAX);
@@ -136,7 +134,6 @@ static void what_does_not_add_up_is_not_told(void **state)
 static void a_file_cut_short_is_not_read_past(void **state)
 {
     cubin c;
-    (void)state;
     make_three(&c);
     for (size_t size = 1; size < sizeof(c.bytes); size++) {
         unsigned char *cut = malloc(size);

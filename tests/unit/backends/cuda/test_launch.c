@@ -19,7 +19,7 @@ static void start(run *r, const char *dir)
 static void cooperation_and_clusters_reach_the_driver(void **state)
 {
     int values[64];
-    char *log = kt_path((const char *)*state, "driver.log");
+    char *log = kt_at((const char *)*state, "driver.log");
     run r;
     assert_int_equal(setenv("FAKECUDA_LOG", log, 1), 0);
     start(&r, (const char *)*state);
@@ -35,7 +35,6 @@ static void cooperation_and_clusters_reach_the_driver(void **state)
     free(told);
     world_end(&r);
     (void)unsetenv("FAKECUDA_LOG");
-    free(log);
 }
 
 /* What a launch gets without asking is 48 KiB, static and dynamic together. */
@@ -170,7 +169,7 @@ static void other_backends_refuse(void **state)
     kiln_queue *queue = NULL;
     kiln_program *program = NULL;
     kiln_buffer *buffer = NULL;
-    char *root = kt_path((const char *)*state, "cpu");
+    char *root = kt_at((const char *)*state, "cpu");
     assert_int_equal(setenv("KILN_CACHE_DIR", root, 1), 0);
     ok(kiln_runtime_options_init(&options, &diag), &diag);
     options.backend = "cpu";
@@ -202,7 +201,6 @@ static void other_backends_refuse(void **state)
     kiln_program_release(program);
     kiln_queue_destroy(queue);
     kiln_runtime_destroy(runtime);
-    free(root);
 }
 
 int main(void)

@@ -65,7 +65,7 @@ static void memory_of_a_neighbour_is_taken(void **state)
     const int seven = 7;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_buffer *buffer = NULL;
-    char *root = kt_path((const char *)*state, "cache");
+    char *root = kt_at((const char *)*state, "cache");
     world_open(&w, root);
     open_neighbour(&n);
     const CUdeviceptr mine = allocate_on(&n, 0, sizeof(back));
@@ -91,7 +91,6 @@ static void memory_of_a_neighbour_is_taken(void **state)
     release_all(&n, (const CUdeviceptr[]){mine, others}, 2);
     world_close(&w);
     (void)dlclose(n.library);
-    free(root);
 }
 
 /* The first word after `what` in the last line of the log that begins so. */
@@ -116,8 +115,8 @@ static void streams_are_ordered_by_events(void **state)
     uint64_t own = 0;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_queue *legacy = NULL;
-    char *root = kt_path((const char *)*state, "cache");
-    char *path = kt_path((const char *)*state, "order.log");
+    char *root = kt_at((const char *)*state, "cache");
+    char *path = kt_at((const char *)*state, "order.log");
     assert_int_equal(setenv("FAKECUDA_ORDER", path, 1), 0);
     world_open(&w, root);
     ok(kiln_queue_native(w.queue, &own, &diag), &diag);
@@ -138,8 +137,6 @@ static void streams_are_ordered_by_events(void **state)
     kiln_queue_destroy(legacy); /* a stream that the driver never made is not destroyed */
     world_close(&w);
     (void)unsetenv("FAKECUDA_ORDER");
-    free(path);
-    free(root);
 }
 
 int main(void)

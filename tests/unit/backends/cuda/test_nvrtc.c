@@ -51,7 +51,7 @@ static kiln_origin compile(const char *text, const char *name, const char *targe
 static void heavy_headers_are_followed_and_hit(void **state)
 {
     kt_counters stats;
-    char *root = kt_path((const char *)*state, "heavy");
+    char *root = kt_at((const char *)*state, "heavy");
     for (int round = 0; round < 2; round++) {
         const kiln_origin expected = round == 0 ? KILN_ORIGIN_COMPILED : KILN_ORIGIN_DISK;
         open_on(root);
@@ -61,7 +61,6 @@ static void heavy_headers_are_followed_and_hit(void **state)
         assert_int_equal(stats.bypassed, 0);
         close_all();
     }
-    free(root);
 }
 
 static void every_target_compiles(void **state)
@@ -69,13 +68,12 @@ static void every_target_compiles(void **state)
     static const char plain[] = "extern \"C\" __global__ void NAME(int *x) { x[0] = 1; }\n";
     static const char *const targets[] = {"cuda:sm_80", "cuda:sm_90", "cuda:sm_90a", "cuda:sm_100",
                                           "cuda:compute_90"};
-    char *root = kt_path((const char *)*state, "targets");
+    char *root = kt_at((const char *)*state, "targets");
     open_on(root);
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
         assert_int_equal(compile(plain, "a", targets[i]), KILN_ORIGIN_COMPILED);
     }
     close_all();
-    free(root);
 }
 
 /* What a suffix stands for is there in PTX as in machine code. */
@@ -85,12 +83,11 @@ static void a_suffix_is_not_lost(void **state)
                                "#error features of sm_90a are missing\n"
                                "#endif\n"
                                "extern \"C\" __global__ void NAME(int *x) { x[0] = 1; }\n";
-    char *root = kt_path((const char *)*state, "suffix");
+    char *root = kt_at((const char *)*state, "suffix");
     open_on(root);
     assert_int_equal(compile(text, "a", "cuda:sm_90a"), KILN_ORIGIN_COMPILED);
     assert_int_equal(compile(text, "a", "cuda:compute_90a"), KILN_ORIGIN_COMPILED);
     close_all();
-    free(root);
 }
 
 static kiln_blob *compile_with(const char *const *options, size_t count)
@@ -116,7 +113,7 @@ static void parameters_are_counted(void **state)
         "{ out[0] = in[n] + d + c; }\n"
         "extern \"C\" __global__ void two(float *x, S s) { x[0] = s.a[3]; }\n";
     static const char *const targets[] = {"cuda:sm_80", "cuda:sm_90", "cuda:sm_100"};
-    char *root = kt_path((const char *)*state, "parameters");
+    char *root = kt_at((const char *)*state, "parameters");
     open_on(root);
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
         kiln_diag diag = KILN_DIAG_INIT;
@@ -132,7 +129,6 @@ static void parameters_are_counted(void **state)
         kiln_blob_release(blob);
     }
     close_all();
-    free(root);
 }
 
 /* NVRTC only parses then: what steers code has to be said to nvJitLink, too. */
@@ -145,7 +141,7 @@ static void options_hold_in_link_time_optimisation(void **state)
         {"-dlto", "-maxrregcount=16", NULL}, {"-dlto", "-lineinfo", NULL},
         {"-dlto", "-Xptxas=-O0", NULL},
     };
-    char *root = kt_path((const char *)*state, "lto");
+    char *root = kt_at((const char *)*state, "lto");
     open_on(root);
     kiln_blob *without = compile_with(plain, 1);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -158,13 +154,12 @@ static void options_hold_in_link_time_optimisation(void **state)
     }
     kiln_blob_release(without);
     close_all();
-    free(root);
 }
 
 /* The driver would read past the end of it. */
 static void a_binary_that_was_cut_off_is_seen(void **state)
 {
-    char *root = kt_path((const char *)*state, "cut");
+    char *root = kt_at((const char *)*state, "cut");
     open_on(root);
     kiln_blob *blob = compile_with(NULL, 0);
     const size_t size = kiln_blob_size(blob);
@@ -178,7 +173,6 @@ static void a_binary_that_was_cut_off_is_seen(void **state)
     }
     kiln_blob_release(blob);
     close_all();
-    free(root);
 }
 
 /* NVRTC by itself would find it there, and no key would know. */
@@ -186,15 +180,14 @@ static void K1_the_current_dir_is_not_searched(void **state)
 {
     static const char text[] = "#include \"beside.h\"\n"
                                "extern \"C\" __global__ void k(int *x) { x[0] = BESIDE; }\n";
-    char *root = kt_path((const char *)*state, "cwd");
+    char *root = kt_at((const char *)*state, "cwd");
     char before[4096];
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
     kiln_source source = world_source(text, NULL, 0);
     assert_non_null(getcwd(before, sizeof(before)));
-    char *beside = kt_path((const char *)*state, "beside.h");
+    char *beside = kt_at((const char *)*state, "beside.h");
     kt_file_write(beside, "#define BESIDE 1\n", 17);
-    free(beside);
     assert_int_equal(chdir((const char *)*state), 0);
     open_on(root);
     assert_int_equal(kiln_compile(own.runtime, "cuda:sm_90", &source, &blob, NULL, &diag),
@@ -207,19 +200,17 @@ static void K1_the_current_dir_is_not_searched(void **state)
     kiln_diag_clear(&diag);
     close_all();
     assert_int_equal(chdir(before), 0);
-    free(root);
 }
 
 static void write_header(const char *dir, const char *name, const char *text)
 {
-    char *path = kt_path(dir, name);
+    char *path = kt_at(dir, name);
     char *parent = strdup(path);
     assert_non_null(parent);
     *strrchr(parent, '/') = '\0';
     (void)mkdir(parent, 0700);
     kt_file_write(path, text, strlen(text));
     free(parent);
-    free(path);
 }
 
 /* Compiles with the directories A and B of `directory`, and says where it came from and what it
@@ -230,8 +221,8 @@ static kiln_origin compile_in(const char *dir, const char *text, const char *nam
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_origin origin = KILN_ORIGIN_NONE;
     kiln_source source = world_source(text, NULL, 0);
-    char *a = kt_path(dir, "A");
-    char *b = kt_path(dir, "B");
+    char *a = kt_at(dir, "A");
+    char *b = kt_at(dir, "B");
     const char *const dirs[] = {a, b};
     source.name = name;
     source.options = options;
@@ -239,8 +230,6 @@ static kiln_origin compile_in(const char *dir, const char *text, const char *nam
     source.include_dirs = dirs;
     source.include_dir_count = 2;
     ok(kiln_compile(own.runtime, "cuda:sm_90", &source, out_blob, &origin, &diag), &diag);
-    free(a);
-    free(b);
     return origin;
 }
 
@@ -261,9 +250,9 @@ static void K1_no_source_include_finds_no_header_beside(void **state)
     static const char text[] = "#include <a.h>\n"
                                "extern \"C\" __global__ void k(int *x) { x[0] = VALUE; }\n";
     static const char *const options[] = {"--no-source-include", "-no-source-include"};
-    char *root = kt_path((const char *)*state, "beside");
+    char *root = kt_at((const char *)*state, "beside");
     for (size_t i = 0; i < 2; i++) {
-        char *dir = kt_path((const char *)*state, i == 0 ? "long" : "short");
+        char *dir = kt_at((const char *)*state, i == 0 ? "long" : "short");
         assert_int_equal(mkdir(dir, 0700), 0);
         write_header(dir, "A/a.h", "#include \"sub/b.h\"\n");
         write_header(dir, "A/sub/b.h", "#include \"c.h\"\n");
@@ -277,9 +266,7 @@ static void K1_no_source_include_finds_no_header_beside(void **state)
         write_header(dir, "B/c.h", "#define VALUE 333\n");
         expect_in(dir, text, "k.cu", options + i, 1, true, NULL);
         close_all();
-        free(dir);
     }
-    free(root);
 }
 
 static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
@@ -290,7 +277,7 @@ static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
                                     "extern \"C\" __global__ void k(int *x)\n"
                                     "{ assert(x[0] > VALUE); x[1] = 2; }\n";
     static const char *const lines[] = {"-lineinfo"};
-    char *root = kt_path((const char *)*state, "named");
+    char *root = kt_at((const char *)*state, "named");
     kiln_blob *blob = NULL;
     write_header((const char *)*state, "A/a.h", "#define VALUE 1\n");
     open_on(root);
@@ -300,7 +287,7 @@ static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
     assert_false(world_blob_holds(blob, (const char *)*state));
     kiln_blob_release(blob);
     expect_in((const char *)*state, plain, "g.cu", NULL, 0, false, NULL);
-    char *moved = kt_path((const char *)*state, "moved");
+    char *moved = kt_at((const char *)*state, "moved");
     assert_int_equal(mkdir(moved, 0700), 0);
     write_header(moved, "A/a.h", "#define VALUE 1\n");
     expect_in(moved, plain, "g.cu", NULL, 0, false, NULL);
@@ -315,8 +302,6 @@ static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
         expect_in(moved, text, "g.cu", options, count, false, NULL);
     }
     close_all();
-    free(moved);
-    free(root);
 }
 
 /* NVRTC gets the toolkit's own directory as an include dir: given as one besides, it is searched
@@ -327,9 +312,9 @@ static void K1_the_toolkits_directory_is_searched_where_it_stands(void **state)
         "#include <math_constants.h>\n"
         "extern \"C\" __global__ void k(float *x) { x[0] = CUDART_INF_F; }\n";
     static kn_cuda_toolkit toolkit;
-    char *root = kt_path((const char *)*state, "order");
-    char *dir = kt_path((const char *)*state, "ordered");
-    char *a = kt_path(dir, "A");
+    char *root = kt_at((const char *)*state, "order");
+    char *dir = kt_at((const char *)*state, "ordered");
+    char *a = kt_at(dir, "A");
     kiln_blob *first = NULL;
     kiln_blob *second = NULL;
     kn_cuda_toolkit_find(&toolkit);
@@ -349,9 +334,6 @@ static void K1_the_toolkits_directory_is_searched_where_it_stands(void **state)
     kiln_blob_release(first);
     kiln_blob_release(second);
     close_all();
-    free(a);
-    free(dir);
-    free(root);
 }
 
 /* NVRTC drops blanks and a "=" that are part of a directory's name. */
@@ -360,7 +342,7 @@ static void K1_odd_names_of_dirs_are_kept(void **state)
     static const char text[] = "#include <a.h>\n"
                                "extern \"C\" __global__ void k(int *x) { x[0] = VALUE; }\n";
     static const char *const odd[] = {" blank", "blank ", "=sign", "-"};
-    char *root = kt_path((const char *)*state, "odd");
+    char *root = kt_at((const char *)*state, "odd");
     char before[4096];
     assert_non_null(getcwd(before, sizeof(before)));
     assert_int_equal(chdir((const char *)*state), 0);
@@ -385,7 +367,6 @@ static void K1_odd_names_of_dirs_are_kept(void **state)
     }
     close_all();
     assert_int_equal(chdir(before), 0);
-    free(root);
 }
 
 /* The precompiled header of a directory, waited for; false where addresses cannot be fixed. */
@@ -414,8 +395,8 @@ static bool header_made(const char *dir)
 
 static void a_precompiled_header_changes_no_byte(void **state)
 {
-    char *root = kt_path((const char *)*state, "pch");
-    char *dir = kt_path(root, "pch");
+    char *root = kt_at((const char *)*state, "pch");
+    char *dir = kt_at(root, "pch");
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_source source = world_source(mma_text, NULL, 0);
     static const char second[] = "#include <cuda_fp16.h>\n"
@@ -437,7 +418,7 @@ static void a_precompiled_header_changes_no_byte(void **state)
     source.length = strlen(second);
     ok(kiln_compile(own.runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
     close_all();
-    char *plain = kt_path((const char *)*state, "plain");
+    char *plain = kt_at((const char *)*state, "plain");
     assert_int_equal(setenv("KILN_CUDA_PCH", "0", 1), 0);
     open_on(plain);
     ok(kiln_compile(own.runtime, "cuda:sm_90", &source, &without, NULL, &diag), &diag);
@@ -447,9 +428,6 @@ static void a_precompiled_header_changes_no_byte(void **state)
     assert_memory_equal(kiln_blob_data(with), kiln_blob_data(without), kiln_blob_size(with));
     kiln_blob_release(with);
     kiln_blob_release(without);
-    free(plain);
-    free(dir);
-    free(root);
 }
 
 /* The last test of this process: NVRTC 13.0 does not forget the option. */
@@ -457,7 +435,7 @@ static void nothing_is_stored_after_restrict(void **state)
 {
     static const char text[] = "__global__ void k(float *a, const float *b) { a[0] = b[1]; }";
     static const char *const options[] = {"-restrict"};
-    char *root = kt_path((const char *)*state, "restrict");
+    char *root = kt_at((const char *)*state, "restrict");
     kt_counters stats;
     open_on(root);
     kiln_source first = world_source(text, NULL, 0);
@@ -475,7 +453,6 @@ static void nothing_is_stored_after_restrict(void **state)
     assert_int_equal(stats.puts, 1);
     assert_int_equal(stats.bypassed, 1);
     close_all();
-    free(root);
 }
 
 int main(void)

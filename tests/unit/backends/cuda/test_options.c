@@ -65,7 +65,6 @@ static void K1_options_that_reach_for_files_go_past_the_cache(void **state)
         {"-"},
         {"--"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (read_row(rows[i]).reason == NULL) {
             fail_msg("%s is not known to read no file", rows[i][0]);
@@ -107,7 +106,6 @@ static void options_that_leave_files_alone_are_cached(void **state)
         {"-lineinfo"},
         {"-no-source-include"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const kn_nvrtc_option_facts facts = read_row(rows[i]);
         if (facts.reason != NULL) {
@@ -122,7 +120,6 @@ static void effects_are_seen_in_each_spelling(void **state)
                                                {"-w", "-no-source-include"}};
     static const char *const names[][MOST] = {
         {"-lineinfo"}, {"--generate-line-info"}, {"-G"}, {"-w", "--device-debug"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
         assert_true(read_row(beside[i]).not_beside);
         assert_false(read_row(beside[i]).names);
@@ -158,7 +155,6 @@ static void targets_and_directories_are_found_in_each_spelling(void **state)
         {{"-D", "-Iinc"}, KN_OPTION_OTHER, 1, NULL},
         {{"-isystem", "inc"}, KN_OPTION_OTHER, 0, NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         kn_call_option option;
         kn_nvrtc_option_read(cases[i].options, 2, 0, &option);

@@ -81,14 +81,12 @@ static void expect(const char *driver, const char *toolkit, const char *const *w
 
 static void a_good_installation_is_ready(void **state)
 {
-    (void)state;
     EXPECT("good", "toolkit", "status=KILN_OK", "outcome=ready", "devices=2", "NVRTC 13.0",
            "version=CUDA 13.0", "/good/libcuda.so.1");
 }
 
 static void P3_the_toolkits_stub_is_no_driver(void **state)
 {
-    (void)state;
     /* It can still compile: NVRTC is there. */
     EXPECT("stub", "toolkit", "status=KILN_OK", "stub of libcuda, not the driver",
            "stubs directory");
@@ -97,7 +95,6 @@ static void P3_the_toolkits_stub_is_no_driver(void **state)
 
 static void P4_the_dirs_of_WSL_and_others_are_searched(void **state)
 {
-    (void)state;
     static const char *const wanted[] = {"/usr/lib/wsl/lib/libcuda.so.1",
                                          "/run/opengl-driver/lib/libcuda.so.1",
                                          "/usr/local/nvidia/lib64/libcuda.so.1"};
@@ -114,7 +111,6 @@ static void P4_the_dirs_of_WSL_and_others_are_searched(void **state)
 
 static void P5_an_old_driver_and_a_missing_symbol_differ(void **state)
 {
-    (void)state;
     EXPECT("too_old", "none", "driver too old", "CUDA 11.0 or newer", "version=CUDA 10.2",
            "/too_old/libcuda.so.1");
     EXPECT("no_symbol", "none", "symbol missing", "cuLaunchKernel", "/no_symbol/libcuda.so.1");
@@ -123,7 +119,6 @@ static void P5_an_old_driver_and_a_missing_symbol_differ(void **state)
 
 static void no_device_and_a_mismatched_driver_differ(void **state)
 {
-    (void)state;
     EXPECT("no_device", "none", "outcome=no device", "CUDA_ERROR_NO_DEVICE",
            "CUDA_VISIBLE_DEVICES");
     EXPECT("mismatch", "none", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "reboot");
@@ -131,7 +126,6 @@ static void no_device_and_a_mismatched_driver_differ(void **state)
 
 static void P6_NVRTC_without_its_builtins_is_told(void **state)
 {
-    (void)state;
     EXPECT("good", "toolkit_bare", "outcome=ready", "not its libnvrtc-builtins");
 }
 

@@ -64,7 +64,7 @@ static uint32_t compiles_for(const char *root, const kiln_source *source)
 
 static void K9_a_hit_has_the_lowered_names(void **state)
 {
-    char *root = kt_path((const char *)*state, "k9");
+    char *root = kt_at((const char *)*state, "k9");
     kiln_source source = world_source(scale_text, scale_entries, 2);
     for (uint32_t round = 0; round < 2; round++) {
         world w;
@@ -76,12 +76,11 @@ static void K9_a_hit_has_the_lowered_names(void **state)
         kiln_program_release(program);
         world_close(&w);
     }
-    free(root);
 }
 
 static void K2_another_build_of_the_toolkit_compiles_anew(void **state)
 {
-    char *root = kt_path((const char *)*state, "k2");
+    char *root = kt_at((const char *)*state, "k2");
     kiln_source source = world_source(plain_text, NULL, 0);
     assert_int_equal(compiles_for(root, &source), 1);
     assert_int_equal(compiles_for(root, &source), 0);
@@ -89,7 +88,6 @@ static void K2_another_build_of_the_toolkit_compiles_anew(void **state)
     assert_int_equal(compiles_for(root, &source), 1);
     assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_DIR "/toolkit", 1), 0);
     assert_int_equal(compiles_for(root, &source), 0);
-    free(root);
 }
 
 static uint64_t compiles_in(world *w, const kiln_source *source)
@@ -105,7 +103,7 @@ static void K2_what_nvrtc_reads_of_the_environment_bypasses_the_cache(void **sta
 {
     static const char *const variables[] = {"NVRTC_PREPEND_FLAGS", "NVRTC_APPEND_FLAGS",
                                             "NV_NVVM_VERSION"};
-    char *root = kt_path((const char *)*state, "variables");
+    char *root = kt_at((const char *)*state, "variables");
     const kiln_source source = world_source(plain_text, NULL, 0);
     world w;
     world_open(&w, root);
@@ -118,7 +116,6 @@ static void K2_what_nvrtc_reads_of_the_environment_bypasses_the_cache(void **sta
         assert_int_equal(compiles_in(&w, &source), i < 2 ? 0 : 1);
     }
     world_close(&w);
-    free(root);
 }
 
 static void copy_toolkit(const char *from, const char *to)
@@ -131,8 +128,8 @@ static void copy_toolkit(const char *from, const char *to)
 
 static void K8_the_compiler_is_what_it_is_not_where_it_is(void **state)
 {
-    char *root = kt_path((const char *)*state, "k8");
-    char *moved = kt_path((const char *)*state, "toolkit");
+    char *root = kt_at((const char *)*state, "k8");
+    char *moved = kt_at((const char *)*state, "toolkit");
     kiln_source source = world_source(plain_text, NULL, 0);
     assert_int_equal(compiles_for(root, &source), 1);
     copy_toolkit("toolkit", moved);
@@ -141,14 +138,12 @@ static void K8_the_compiler_is_what_it_is_not_where_it_is(void **state)
     copy_toolkit("toolkit_next", moved);
     assert_int_equal(compiles_for(root, &source), 1); /* the same place, another compiler */
     assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_DIR "/toolkit", 1), 0);
-    free(moved);
-    free(root);
 }
 
 static void a_warm_start_opens_no_compiler(void **state)
 {
-    char *root = kt_path((const char *)*state, "lazy");
-    char *log = kt_path((const char *)*state, "nvrtc.log");
+    char *root = kt_at((const char *)*state, "lazy");
+    char *log = kt_at((const char *)*state, "nvrtc.log");
     kiln_source source = world_source(plain_text, NULL, 0);
     assert_int_equal(setenv("FAKENVRTC_LOG", log, 1), 0);
     assert_int_equal(compiles_for(root, &source), 1);
@@ -160,8 +155,6 @@ static void a_warm_start_opens_no_compiler(void **state)
     assert_int_equal(compiles_for(root, &source), 0);
     assert_int_equal(access(log, F_OK), -1);
     (void)unsetenv("FAKENVRTC_LOG");
-    free(log);
-    free(root);
 }
 
 /* The toolkit under the names of another version: what kiln takes its version from. */
@@ -193,12 +186,12 @@ static bool compiles_without_nvrtcs_cache(const char *root, const kiln_source *s
 static void NVRTCs_own_cache_is_off_where_it_has_one(void **state)
 {
     const char *dir = (const char *)*state;
-    char *root = kt_path(dir, "own");
-    char *second = kt_path(dir, "own-second");
-    char *third = kt_path(dir, "own-third");
-    char *log = kt_path(dir, "own.log");
-    char *before = kt_path(dir, "toolkit-12.8");
-    char *after = kt_path(dir, "toolkit-12.9");
+    char *root = kt_at(dir, "own");
+    char *second = kt_at(dir, "own-second");
+    char *third = kt_at(dir, "own-third");
+    char *log = kt_at(dir, "own.log");
+    char *before = kt_at(dir, "toolkit-12.8");
+    char *after = kt_at(dir, "toolkit-12.9");
     kiln_source source = world_source(plain_text, NULL, 0);
     assert_true(compiles_without_nvrtcs_cache(root, &source, log));
     name_toolkit(before, "12", "12.8");
@@ -208,17 +201,11 @@ static void NVRTCs_own_cache_is_off_where_it_has_one(void **state)
     assert_int_equal(setenv("CUDA_PATH", after, 1), 0);
     assert_true(compiles_without_nvrtcs_cache(third, &source, log));
     assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_DIR "/toolkit", 1), 0);
-    free(after);
-    free(before);
-    free(log);
-    free(third);
-    free(second);
-    free(root);
 }
 
 static void a_binary_that_the_driver_refuses_is_made_again(void **state)
 {
-    char *root = kt_path((const char *)*state, "refused");
+    char *root = kt_at((const char *)*state, "refused");
     kiln_source source = world_source(plain_text, NULL, 0);
     world w;
     kt_counters stats;
@@ -232,12 +219,11 @@ static void a_binary_that_the_driver_refuses_is_made_again(void **state)
     (void)unsetenv("FAKECUDA_REFUSE");
     kiln_program_release(program);
     world_close(&w);
-    free(root);
 }
 
 static void PTX_is_a_stage_and_the_drivers_compile_another(void **state)
 {
-    char *root = kt_path((const char *)*state, "ptx");
+    char *root = kt_at((const char *)*state, "ptx");
     kiln_source source = world_source(plain_text, NULL, 0);
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
@@ -257,12 +243,11 @@ static void PTX_is_a_stage_and_the_drivers_compile_another(void **state)
     }
     kiln_blob_release(blob);
     world_close(&w);
-    free(root);
 }
 
 static void C8_a_forked_child_is_told_and_its_cache_works(void **state)
 {
-    char *root = kt_path((const char *)*state, "fork");
+    char *root = kt_at((const char *)*state, "fork");
     kiln_source source = world_source(plain_text, NULL, 0);
     kiln_diag diag = KILN_DIAG_INIT;
     world w;
@@ -282,20 +267,18 @@ static void C8_a_forked_child_is_told_and_its_cache_works(void **state)
     assert_int_equal(status, 0);
     kiln_program_release(world_build(&w, &source));
     world_close(&w);
-    free(root);
 }
 
 /* A driver has threads and exit handlers of its own: unmapped under them, they crash the host. */
 static void the_driver_stays_mapped(void **state)
 {
-    char *root = kt_path((const char *)*state, "mapped");
+    char *root = kt_at((const char *)*state, "mapped");
     world w;
     world_open(&w, root);
     world_close(&w);
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(driver);
     (void)dlclose(driver);
-    free(root);
 }
 
 /* The origin of a compile for `target`; `device` is what the runtime is opened for. */
@@ -328,8 +311,8 @@ static kiln_origin compile_named(const char *root, const char *device, const cha
 
 static void a_named_target_opens_no_driver(void **state)
 {
-    char *root = kt_path((const char *)*state, "named");
-    char *log = kt_path((const char *)*state, "named.log");
+    char *root = kt_at((const char *)*state, "named");
+    char *log = kt_at((const char *)*state, "named.log");
     assert_int_equal(setenv("FAKECUDA_LOG", log, 1), 0);
     assert_int_equal(compile_named(root, "cuda:sm_90", "cuda:sm_90"), KILN_ORIGIN_COMPILED);
     assert_false(kt_file_exists(log));
@@ -340,8 +323,6 @@ static void a_named_target_opens_no_driver(void **state)
     (void)compile_named(root, "cuda:native", "cuda:native");
     assert_true(kt_file_exists(log));
     (void)unsetenv("FAKECUDA_LOG");
-    free(log);
-    free(root);
 }
 
 int main(void)

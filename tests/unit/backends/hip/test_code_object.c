@@ -173,7 +173,6 @@ static void a_code_object_is_for_its_target_alone(void **state)
     };
     char why[KN_CODE_OBJECT_WHY];
     image made;
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         make_image(&made, rows[i].flags, rows[i].named);
         if (check(made.bytes, made.size, &rows[i].target, why) != rows[i].good) {
@@ -185,7 +184,6 @@ static void a_code_object_is_for_its_target_alone(void **state)
 static void names_of_kernels_and_variables_are_found(void **state)
 {
     image made;
-    (void)state;
     make_image(&made, 0x53f, gfx90a);
     assert_true(kn_code_object_has(made.bytes, made.size, "saxpy"));
     assert_true(kn_code_object_has(made.bytes, made.size, "factor"));
@@ -211,7 +209,6 @@ static void the_arguments_of_a_kernel_are_read(void **state)
 {
     arg_list list = {.count = 0};
     image made;
-    (void)state;
     make_image(&made, 0x53f, gfx90a);
     assert_true(kn_code_object_params(made.bytes, made.size, "saxpy", take_arg, &list));
     assert_int_equal(list.count, 3);
@@ -230,7 +227,6 @@ static void what_is_not_a_code_object_is_named(void **state)
     const kn_hip_target target = target_of("gfx90a", 0, 0);
     char why[KN_CODE_OBJECT_WHY];
     image made;
-    (void)state;
     assert_false(check((const unsigned char *)"", 0, &target, why));
     assert_false(check((const unsigned char *)"BC\xC0\xDE....", 8, &target, why));
     assert_non_null(strstr(why, "bitcode"));
@@ -249,7 +245,6 @@ static void a_code_object_that_was_cut_off_is_refused(void **state)
     const kn_hip_target target = target_of("gfx90a", 0, 0);
     char why[KN_CODE_OBJECT_WHY];
     image made;
-    (void)state;
     make_image(&made, 0x53f, gfx90a);
     const size_t table = made.size - 14;
     for (size_t size = 0; size < table; size++) {
@@ -268,7 +263,6 @@ static void damaged_bytes_are_read_within_their_bounds(void **state)
     const kn_hip_target target = target_of("gfx90a", 0, 0);
     char why[KN_CODE_OBJECT_WHY];
     image made;
-    (void)state;
     make_image(&made, 0x53f, gfx90a);
     for (size_t at = 0; at < made.size; at++) {
         const unsigned char before = made.bytes[at];

@@ -237,7 +237,7 @@ static void a_kernels_fault_loses_the_device(void **state)
 /* Only later releases have the call; the one of 5.2's shape says so. */
 static void cooperative_launches_are_HIPs_or_refused(void **state)
 {
-    char *log = kt_path((const char *)*state, "hip.log");
+    char *log = kt_at((const char *)*state, "hip.log");
     run r;
     assert_int_equal(setenv("FAKEHIP_LOG", log, 1), 0);
     start(&r, (const char *)*state);
@@ -255,7 +255,6 @@ static void cooperative_launches_are_HIPs_or_refused(void **state)
     r.launch.cluster[0] = 2;
     world_refuse(&r, "one", KILN_E_UNSUPPORTED, "cluster");
     (void)unsetenv("FAKEHIP_LOG");
-    free(log);
     end(&r);
 }
 
@@ -268,7 +267,7 @@ static void a_refused_code_object_is_made_again(void **state)
     start(&r, (const char *)*state);
     end(&r);
     assert_int_equal(setenv("FAKECUDA_REFUSE", "1", 1), 0);
-    char *root = kt_path((const char *)*state, "cache");
+    char *root = kt_at((const char *)*state, "cache");
     world_open(&r.w, root);
     const kiln_source source = make_source();
     ok(kiln_program_build(r.w.device, &source, 1, NULL, &program, &diag), &diag);
@@ -276,7 +275,6 @@ static void a_refused_code_object_is_made_again(void **state)
     kiln_program_release(program);
     world_close(&r.w);
     (void)unsetenv("FAKECUDA_REFUSE");
-    free(root);
 }
 
 /* kiln warm --target with the settings that the device has fills the device's cache. */
@@ -287,7 +285,7 @@ static void a_named_target_is_the_devices(void **state)
     kiln_program *program = NULL;
     kiln_origin origin = KILN_ORIGIN_NONE;
     run r;
-    char *root = kt_path((const char *)*state, "named");
+    char *root = kt_at((const char *)*state, "named");
     world_open(&r.w, root);
     const kiln_source source = make_source();
     assert_string_equal(kiln_device_get_info(r.w.device)->target,
@@ -300,7 +298,6 @@ static void a_named_target_is_the_devices(void **state)
     assert_int_equal(kiln_program_get_info(program)->compiles, 0);
     kiln_program_release(program);
     world_close(&r.w);
-    free(root);
 }
 
 static kiln_runtime *runtime_of_threads;
@@ -323,7 +320,7 @@ static void threads_compile_at_once_where_they_may(void **state)
     static kiln_define defines[] = {{"THREAD", "1"}, {"THREAD", "2"}};
     world w;
     pthread_t threads[2];
-    char *root = kt_path((const char *)*state, "threads");
+    char *root = kt_at((const char *)*state, "threads");
     open_neighbour();
     const bool late = dlsym(neighbour.library, "hipModuleLaunchCooperativeKernel") != NULL;
     const char *variable = late ? "FAKEHIPRTC_MEETS" : "FAKEHIPRTC_TURNS";
@@ -341,7 +338,6 @@ static void threads_compile_at_once_where_they_may(void **state)
     (void)unsetenv(variable);
     world_close(&w);
     (void)dlclose(neighbour.library);
-    free(root);
 }
 
 int main(void)

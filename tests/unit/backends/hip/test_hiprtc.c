@@ -33,9 +33,8 @@ static void close_all(void)
 static int open_own(void **state)
 {
     (void)kt_tmpdir_setup(state);
-    char *root = kt_path((const char *)*state, "cache");
+    char *root = kt_at((const char *)*state, "cache");
     open_on(root);
-    free(root);
     return 0;
 }
 
@@ -103,9 +102,8 @@ static void a_code_object_is_made_once(void **state)
                                       count_pointer, &pointers));
     assert_int_equal(pointers, 1);
     close_all();
-    char *root = kt_path((const char *)*state, "cache");
+    char *root = kt_at((const char *)*state, "cache");
     open_on(root);
-    free(root);
     kiln_blob *found = compile(&source, KILN_ORIGIN_DISK);
     assert_int_equal(kiln_blob_size(found), kiln_blob_size(made));
     assert_memory_equal(kiln_blob_data(found), kiln_blob_data(made), kiln_blob_size(made));
@@ -159,7 +157,7 @@ static void K2_an_edited_header_makes_a_new_entry(void **state)
     static const char text[] = "#include \"value.h\"\n#include \"given.h\"\n"
                                "extern \"C\" __global__ void k(int *x) { x[0] = VALUE + GIVEN; }\n";
     static const char given[] = "#define GIVEN 1\n";
-    char *path = kt_path((const char *)*state, "value.h");
+    char *path = kt_at((const char *)*state, "value.h");
     const char *const dirs[] = {(const char *)*state};
     kiln_header header = {.name = "given.h", .text = given, .length = sizeof(given) - 1};
     kiln_source source = source_of(text);
@@ -176,14 +174,13 @@ static void K2_an_edited_header_makes_a_new_entry(void **state)
                 memcmp(kiln_blob_data(first), kiln_blob_data(second), kiln_blob_size(first)) != 0);
     kiln_blob_release(second);
     kiln_blob_release(first);
-    free(path);
 }
 
 static void K1_what_no_key_describes_bypasses_the_cache(void **state)
 {
     static const char text[] = "#include \"value.h\"\n"
                                "extern \"C\" __global__ void k(int *x) { x[0] = VALUE; }\n";
-    char *path = kt_path((const char *)*state, "value.h");
+    char *path = kt_at((const char *)*state, "value.h");
     const char *const options[] = {"-I", (const char *)*state};
     kiln_source source = source_of(text);
     kt_counters stats;
@@ -194,7 +191,6 @@ static void K1_what_no_key_describes_bypasses_the_cache(void **state)
     kiln_blob_release(compile(&source, KILN_ORIGIN_COMPILED));
     kt_counters_own(own.cache, &stats);
     assert_int_equal(stats.bypassed, 2);
-    free(path);
 }
 
 /* hipRTC's own header is looked for in the current directory first. */
@@ -303,7 +299,7 @@ static void what_hiprtc_cannot_take_is_refused(void **state)
 /* The second process does not open LLVM for a hit; a library that changed is asked again. */
 static void what_is_remembered_is_what_was_found(void **state)
 {
-    char *root = kt_path((const char *)*state, "cache");
+    char *root = kt_at((const char *)*state, "cache");
     const kiln_source source = scale_source();
     kiln_blob_release(compile(&source, KILN_ORIGIN_COMPILED));
     close_all();
@@ -319,7 +315,6 @@ static void what_is_remembered_is_what_was_found(void **state)
     }
     assert_int_equal(unsetenv("LD_PRELOAD"), 0);
     assert_int_equal(unsetenv("LD_LIBRARY_PATH"), 0);
-    free(root);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_own, close_own)

@@ -13,20 +13,18 @@
 static void put_library(const char *directory, const char *name)
 {
     char self[4096] = "";
-    char *path = kt_path(directory, name);
+    char *path = kt_at(directory, name);
     assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
     assert_int_equal(symlink(self, path), 0);
-    free(path);
 }
 
 static char *make_lib(const char *root, const char *name)
 {
-    char *base = kt_path(root, name);
+    char *base = kt_at(root, name);
     char *lib = kt_path(base, "lib");
     assert_int_equal(mkdir(base, 0700), 0);
     assert_int_equal(mkdir(lib, 0700), 0);
     assert_int_equal(setenv("ROCM_PATH", base, 1), 0);
-    free(base);
     return lib;
 }
 
@@ -34,10 +32,9 @@ static void expect_library(const char *lib, const char *name)
 {
     kn_hip hip;
     memset(&hip, 0, sizeof(hip));
-    char *path = kt_path(lib, name);
+    char *path = kt_at(lib, name);
     assert_true(kn_hip_locate(&hip));
     assert_string_equal(hip.library, path);
-    free(path);
 }
 
 static void the_newest_of_a_directory_is_taken(void **state)
@@ -62,10 +59,9 @@ static void a_file_that_is_no_library_is_passed_over(void **state)
     kn_hip hip;
     memset(&hip, 0, sizeof(hip));
     char *lib = make_lib((const char *)*state, "text");
-    char *path = kt_path(lib, "libhiprtc.so.7");
+    char *path = kt_at(lib, "libhiprtc.so.7");
     kt_file_write(path, "text", 4);
     assert_true(!kn_hip_locate(&hip) || strcmp(hip.library, path) != 0);
-    free(path);
     free(lib);
 }
 
@@ -90,12 +86,9 @@ static void relative_directories_are_not_searched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_newest_of_a_directory_is_taken, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_file_that_is_no_library_is_passed_over, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(relative_directories_are_not_searched, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(the_newest_of_a_directory_is_taken),
+        kt_dir_test(a_file_that_is_no_library_is_passed_over),
+        kt_dir_test(relative_directories_are_not_searched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

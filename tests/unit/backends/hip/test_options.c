@@ -66,7 +66,6 @@ static void K1_options_that_reach_for_files_bypass_the_cache(void **state)
         {"f.hip"},
         {"-"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (read_row(rows[i]).reason == NULL) {
             fail_msg("%s is not known to read no file", rows[i][0]);
@@ -94,7 +93,6 @@ static void options_that_leave_files_alone_are_cached(void **state)
         {"-fno-gpu-rdc", ""},
         {"-g", "-gline-tables-only"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const kn_hiprtc_option_facts facts = read_row(rows[i]);
         if (facts.reason != NULL) {
@@ -108,7 +106,6 @@ static void line_information_names_files(void **state)
     static const char *const with[][MOST] = {
         {"-g"}, {"-O3", "-ggdb"}, {"-gline-tables-only"}, {"-g3"}};
     static const char *const without[][MOST] = {{"-g0"}, {"-O3"}, {NULL}};
-    (void)state;
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
         assert_true(read_row(with[i]).names);
     }
@@ -125,7 +122,6 @@ static void a_target_is_seen_wherever_it_stands(void **state)
                                              {"--offload-arch", "gfx900"},
                                              {"--cuda-gpu-arch=gfx900"}};
     static const char *const without[][MOST] = {{"-O3"}, {"-DN=--offload-arch"}, {NULL}};
-    (void)state;
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
         assert_true(read_row(with[i]).target);
         assert_non_null(read_row(with[i]).reason);
@@ -138,7 +134,6 @@ static void a_target_is_seen_wherever_it_stands(void **state)
 static void options_of_a_variable_are_split(void **state)
 {
     kn_hiprtc_option_facts facts;
-    (void)state;
     kn_hiprtc_options_read_text("  -O3\t-g ", &facts);
     assert_null(facts.reason);
     assert_true(facts.names);

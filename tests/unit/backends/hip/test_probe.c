@@ -40,7 +40,6 @@ static void expect(const char *variant, kiln_probe_outcome outcome, uint32_t dev
 
 static void what_is_missing_is_named(void **state)
 {
-    (void)state;
     expect("good", KILN_PROBE_READY, 2, "never tried on hardware", "HIP 7.0");
     expect("five", KILN_PROBE_READY, 2, "never tried on hardware", "HIP 5.2");
     expect("no_device", KILN_PROBE_NO_DEVICE, 0, "hipErrorNoDevice (100)", "HIP 7.0");
@@ -50,7 +49,6 @@ static void what_is_missing_is_named(void **state)
 static void devices_are_described(void **state)
 {
     static const char *const variants[] = {"good", "five"};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         kiln_probe_report report;
         kiln_device_info info;
@@ -81,7 +79,6 @@ static void a_compile_opens_no_runtime(void **state)
 {
     kiln_probe_report report;
     void *instance = NULL;
-    (void)state;
     probe("good", true, &report, &instance);
     assert_int_equal(report.outcome, KILN_PROBE_SKIPPED);
     assert_null(((const kn_hip *)instance)->runtime_lib);

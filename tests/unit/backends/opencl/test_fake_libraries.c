@@ -245,12 +245,11 @@ static void P5_a_missing_symbol_is_named(void **state)
 static void P5_a_file_that_is_no_library_is_unusable(void **state)
 {
     const char *dir = (const char *)*state;
-    char *path = kt_path(dir, "libOpenCL.so.1");
+    char *path = kt_at(dir, "libOpenCL.so.1");
     kt_file_write(path, "not a library", 13);
     (void)start(state, dir, "probe");
     child_printed("library unusable|KILN_E_UNAVAILABLE|0|");
     has(child_last.output, "libOpenCL.so.1");
-    free(path);
 }
 
 static void P1_one_bad_platform_does_not_hide_the_others(void **state)
@@ -348,7 +347,7 @@ static void one_compile_reads_one_binary(void **state)
 
 static void every_allocation_may_fail(void **state)
 {
-    char *dir = kt_path((const char *)*state, "tmp");
+    char *dir = kt_at((const char *)*state, "tmp");
     const char *old = getenv("TMPDIR");
     char *before = old != NULL ? strdup(old) : NULL;
     assert_true(mkdir(dir, 0700) == 0 && setenv("TMPDIR", dir, 1) == 0);
@@ -357,10 +356,9 @@ static void every_allocation_may_fail(void **state)
     assert_int_equal(rmdir(dir), 0); /* nothing is left in it */
     assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
     free(before);
-    free(dir);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(int argc, char **argv)
 {

@@ -312,7 +312,7 @@ static void a_process_that_leaves_before_leaves_nothing_behind(void **state)
     expect(state, "launch", "2", FOUND "reads=0\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(int argc, char **argv)
 {

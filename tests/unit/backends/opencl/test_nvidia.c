@@ -101,8 +101,8 @@ static int child(const char *how, const char *option, const char *mark)
 static void write_ptxas(const char *dir, const char *answer)
 {
     char script[1024];
-    char *toolkit = kt_path(dir, "toolkit/bin/ptxas");
-    char *log = kt_path(dir, "runs");
+    char *toolkit = kt_at(dir, "toolkit/bin/ptxas");
+    char *log = kt_at(dir, "runs");
     char command[1200];
     (void)snprintf(command, sizeof(command), "mkdir -p %s/toolkit/bin", dir);
     assert_int_equal(system(command), 0);
@@ -110,8 +110,6 @@ static void write_ptxas(const char *dir, const char *answer)
     kt_file_write(toolkit, script, strlen(script));
     assert_int_equal(chmod(toolkit, 0700), 0);
     kt_file_write(log, "", 0);
-    free(log);
-    free(toolkit);
 }
 
 #define ASSEMBLES "printf '\\177ELF'; exec cat"
@@ -127,11 +125,10 @@ static unsigned count_in(const char *text, char letter)
 
 static unsigned count_runs(const char *dir)
 {
-    char *path = kt_path(dir, "runs");
+    char *path = kt_at(dir, "runs");
     char *text = kt_file_read(path, NULL);
     const unsigned runs = count_in(text, '\n');
     free(text);
-    free(path);
     return runs;
 }
 
@@ -162,11 +159,10 @@ static void code_is_made_once_and_loaded(void **state)
     expect(state, "launch", "", "a", NULL, COMPILED);
     expect(state, "launch", "", "a", NULL, LOADED_CODE);
     expect(state, "launch", "", "a", NULL, LOADED_CODE);
-    char *path = kt_path((const char *)*state, "runs");
+    char *path = kt_at((const char *)*state, "runs");
     char *runs = kt_file_read(path, NULL);
     assert_string_equal(runs, "-arch=sm_90 /dev/stdin -o /dev/stdout\n");
     free(runs);
-    free(path);
 }
 
 static void a_compile_for_later_has_it_at_once(void **state)
@@ -306,7 +302,7 @@ static void the_real_ptxas_reads_a_pipe(void **state)
     kn_strbuf_deinit(&code);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(int argc, char **argv)
 {

@@ -25,7 +25,6 @@ static const kiln_device_ops *device(void)
 
 static void lists_a_software_device_with_its_limits(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_device_info info = {0};
     rig_ok(device()->device_info(shared.instance, shared.target.device_index, &info, &diag), &diag);
@@ -45,7 +44,6 @@ static void lists_a_software_device_with_its_limits(void **state)
 
 static void K7_K8_identity_names_the_device_and_the_libraries_in_memory(void **state)
 {
-    (void)state;
     char *first = rig_identity(&shared);
     char *second = rig_identity(&shared);
     assert_string_equal(first, second);
@@ -67,7 +65,6 @@ static void K7_K8_identity_names_the_device_and_the_libraries_in_memory(void **s
 
 static void compiles_launches_and_loads_from_the_binary(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *cold = NULL, *warm = NULL;
@@ -89,7 +86,6 @@ static void compiles_launches_and_loads_from_the_binary(void **state)
 
 static void D1_damaged_binaries_are_refused_and_never_reach_the_driver(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact, damaged;
     void *program = NULL;
@@ -110,7 +106,6 @@ static void D1_damaged_binaries_are_refused_and_never_reach_the_driver(void **st
 
 static void D4_a_binary_for_another_device_is_rejected(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact, other;
     void *program = NULL;
@@ -133,7 +128,6 @@ static void D4_a_binary_for_another_device_is_rejected(void **state)
 
 static void D4_a_binary_whose_kernels_do_not_fit_its_facts_is_rejected(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
@@ -148,7 +142,6 @@ static void D4_a_binary_whose_kernels_do_not_fit_its_facts_is_rejected(void **st
 
 static void capture_after_a_launch_holds_the_new_shape(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact early, late, later;
     void *cold = NULL, *warm = NULL;
@@ -193,7 +186,7 @@ static void capture_after_a_launch_holds_the_new_shape(void **state)
 
 static void K1_a_capture_refuses_a_program_whose_header_has_changed(void **state)
 {
-    char *header = kt_path((const char *)*state, "v.h");
+    char *header = kt_at((const char *)*state, "v.h");
     const char *const dirs[] = {(const char *)*state};
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact, late;
@@ -218,12 +211,10 @@ static void K1_a_capture_refuses_a_program_whose_header_has_changed(void **state
     device()->program_unload(shared.device, program);
     kn_artifact_deinit(&late);
     kn_artifact_deinit(&artifact);
-    free(header);
 }
 
 static void a_capture_repeats_a_private_dir(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact, late;
     void *program = NULL;
@@ -246,7 +237,6 @@ static void a_capture_repeats_a_private_dir(void **state)
 
 static void bad_launches_are_one_clear_error(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
@@ -291,7 +281,6 @@ static void bad_launches_are_one_clear_error(void **state)
  * built or from a binary. */
 static void too_much_local_memory_is_refused(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_device_info info = {0};
     kn_artifact artifact;
@@ -341,7 +330,6 @@ static void too_much_local_memory_is_refused(void **state)
 
 static void offsets_events_copies_and_timing_work(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL, *event = NULL;
@@ -385,7 +373,6 @@ static void offsets_events_copies_and_timing_work(void **state)
 
 static void reqd_work_group_size_is_taken_when_nothing_is_asked(void **state)
 {
-    (void)state;
     kiln_source source = rig_source(
         "__kernel __attribute__((reqd_work_group_size(16, 1, 1)))"
         "void k(__global float *a, float v) { a[get_global_id(0)] = get_local_size(0) + v; }\n");
@@ -410,7 +397,6 @@ static void race(void *user)
 /* One kernel object has one set of arguments: launches from several threads must not mix them. */
 static void launches_from_many_threads_keep_their_arguments(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
@@ -435,7 +421,6 @@ static void launches_from_many_threads_keep_their_arguments(void **state)
 
 static void D7_opening_and_closing_again_is_fine(void **state)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         rig again;
         assert_true(rig_open(&again, "Portable Computing Language"));
@@ -453,8 +438,7 @@ int main(void)
         cmocka_unit_test(D4_a_binary_for_another_device_is_rejected),
         cmocka_unit_test(D4_a_binary_whose_kernels_do_not_fit_its_facts_is_rejected),
         cmocka_unit_test(capture_after_a_launch_holds_the_new_shape),
-        cmocka_unit_test_setup_teardown(K1_a_capture_refuses_a_program_whose_header_has_changed,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(K1_a_capture_refuses_a_program_whose_header_has_changed),
         cmocka_unit_test(a_capture_repeats_a_private_dir),
         cmocka_unit_test(bad_launches_are_one_clear_error),
         cmocka_unit_test(too_much_local_memory_is_refused),

@@ -44,7 +44,6 @@ static void check_params(void *program)
 
 static void K9_parameters_and_log_are_the_same_from_the_binary(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *cold = NULL, *warm = NULL;
@@ -65,7 +64,6 @@ static void K9_parameters_and_log_are_the_same_from_the_binary(void **state)
 
 static void a_syntax_error_gives_the_log_with_file_and_line(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
@@ -84,7 +82,6 @@ static void a_syntax_error_gives_the_log_with_file_and_line(void **state)
 
 static void an_unknown_option_is_told_with_the_log(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     const char *const options[] = {"-cl-no-such-thing"};
@@ -98,11 +95,11 @@ static void an_unknown_option_is_told_with_the_log(void **state)
 
 static void S9_dirs_with_blanks_and_letters_of_any_script_are_searched(void **state)
 {
-    char *dir = kt_path((const char *)*state, "with blank \xc3\xbc\xe6\x97\xa5 'quote'");
-    char *plain = kt_path((const char *)*state, "plain");
-    char *odd_header = kt_path(dir, "value.h");
-    char *plain_header = kt_path(plain, "value.h");
-    char *other_header = kt_path(plain, "other.h");
+    char *dir = kt_at((const char *)*state, "with blank \xc3\xbc\xe6\x97\xa5 'quote'");
+    char *plain = kt_at((const char *)*state, "plain");
+    char *odd_header = kt_at(dir, "value.h");
+    char *plain_header = kt_at(plain, "value.h");
+    char *other_header = kt_at(plain, "other.h");
     assert_int_equal(mkdir(dir, 0700) | mkdir(plain, 0700), 0);
     kt_file_write(odd_header, "#define VALUE 7\n", 16);
     kt_file_write(plain_header, "#define VALUE 9\n", 16);
@@ -114,11 +111,6 @@ static void S9_dirs_with_blanks_and_letters_of_any_script_are_searched(void **st
     source.include_dirs = dirs;
     source.include_dir_count = 2;
     assert_true(rig_compile_and_run(&shared, &source) == 108.0F);
-    free(other_header);
-    free(plain_header);
-    free(odd_header);
-    free(plain);
-    free(dir);
 }
 
 static void headers_in_memory_and_odd_definitions_reach_the_compiler(void **state)
@@ -151,7 +143,6 @@ static void headers_in_memory_and_odd_definitions_reach_the_compiler(void **stat
 
 static void a_header_outside_its_dir_is_refused(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     const kiln_header headers[] = {{"a/../../x.h", "", 0}};
@@ -167,9 +158,9 @@ static void a_header_outside_its_dir_is_refused(void **state)
 static void K1_the_current_dir_is_searched_first_and_the_target_says_so(void **state)
 {
     char *before = realpath(".", NULL);
-    char *elsewhere = kt_path((const char *)*state, "elsewhere");
-    char *good = kt_path(elsewhere, "chosen.h");
-    char *stray = kt_path((const char *)*state, "chosen.h");
+    char *elsewhere = kt_at((const char *)*state, "elsewhere");
+    char *good = kt_at(elsewhere, "chosen.h");
+    char *stray = kt_at((const char *)*state, "chosen.h");
     const char *const dirs[] = {elsewhere};
     assert_int_equal(mkdir(elsewhere, 0700), 0);
     kt_file_write(good, "#define V 1\n", 12);
@@ -183,16 +174,13 @@ static void K1_the_current_dir_is_searched_first_and_the_target_says_so(void **s
     bool current_first = rig_compile_and_run(&shared, &source) == 51.0F;
     assert_int_equal(before != NULL ? chdir(before) : -1, 0);
     assert_int_equal(shared.target.searches_current, current_first);
-    free(stray);
-    free(good);
-    free(elsewhere);
     free(before);
 }
 
 static void errors_in_a_source_with_includes_name_the_users_files(void **state)
 {
-    char *dir = kt_path((const char *)*state, "with blank");
-    char *header = kt_path(dir, "bad.h");
+    char *dir = kt_at((const char *)*state, "with blank");
+    char *header = kt_at(dir, "bad.h");
     const char *const dirs[] = {dir};
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
@@ -210,8 +198,6 @@ static void errors_in_a_source_with_includes_name_the_users_files(void **state)
     assert_null(strstr(diag.log, "kiln-opencl-"));
     kiln_diag_clear(&diag);
     kn_artifact_deinit(&artifact);
-    free(header);
-    free(dir);
 }
 
 int main(void)
@@ -220,15 +206,11 @@ int main(void)
         cmocka_unit_test(K9_parameters_and_log_are_the_same_from_the_binary),
         cmocka_unit_test(a_syntax_error_gives_the_log_with_file_and_line),
         cmocka_unit_test(an_unknown_option_is_told_with_the_log),
-        cmocka_unit_test_setup_teardown(S9_dirs_with_blanks_and_letters_of_any_script_are_searched,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(headers_in_memory_and_odd_definitions_reach_the_compiler,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(S9_dirs_with_blanks_and_letters_of_any_script_are_searched),
+        kt_dir_test(headers_in_memory_and_odd_definitions_reach_the_compiler),
         cmocka_unit_test(a_header_outside_its_dir_is_refused),
-        cmocka_unit_test_setup_teardown(K1_the_current_dir_is_searched_first_and_the_target_says_so,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(errors_in_a_source_with_includes_name_the_users_files,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(K1_the_current_dir_is_searched_first_and_the_target_says_so),
+        kt_dir_test(errors_in_a_source_with_includes_name_the_users_files),
     };
     char *cache = kt_tmpdir_create();
     (void)setenv("POCL_CACHE_DIR", cache, 1);

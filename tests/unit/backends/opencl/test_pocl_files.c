@@ -27,7 +27,6 @@ static struct {
 
 static kiln_status recall(void *memo, const char *name, void **out_data, size_t *out_size)
 {
-    (void)memo;
     if (memory.name == NULL || strcmp(memory.name, name) != 0) {
         return KILN_MISS;
     }
@@ -38,7 +37,6 @@ static kiln_status recall(void *memo, const char *name, void **out_data, size_t 
 
 static void remember(void *memo, const char *name, const void *data, size_t size)
 {
-    (void)memo;
     free(memory.name);
     free(memory.data);
     memory.name = kn_text_copy(name);
@@ -68,16 +66,14 @@ static void forget(void)
 
 static void write_text(const char *dir, const char *name, const char *text)
 {
-    char *path = kt_path(dir, name);
+    char *path = kt_at(dir, name);
     kt_file_write(path, text, strlen(text));
-    free(path);
 }
 
 static void make_files(const char *dir)
 {
-    char *include = kt_path(dir, "include");
+    char *include = kt_at(dir, "include");
     assert_int_equal(mkdir(include, 0700), 0);
-    free(include);
     write_text(dir, "include/_kernel.h", "#define A 1\n");
     write_text(dir, "include/pocl.h", "#define B 1\n");
     write_text(dir, "kernel-x86_64-pc-linux-gnu-sse2.bc", "BC2");
@@ -111,7 +107,7 @@ static void E10_what_the_files_hold_is_their_digest(void **state)
 static void E10_the_same_files_elsewhere_are_the_same(void **state)
 {
     const char *dir = (const char *)*state;
-    char *one = kt_path(dir, "one"), *other = kt_path(dir, "other");
+    char *one = kt_at(dir, "one"), *other = kt_at(dir, "other");
     char first[KN_POCL_DIGEST], second[KN_POCL_DIGEST];
     assert_int_equal(mkdir(one, 0700), 0);
     assert_int_equal(mkdir(other, 0700), 0);
@@ -121,8 +117,6 @@ static void E10_the_same_files_elsewhere_are_the_same(void **state)
     digest_of(other, second);
     assert_string_equal(first, second);
     forget();
-    free(one);
-    free(other);
 }
 
 static void files_are_read_once_while_the_system_says_the_same_of_them(void **state)
@@ -158,16 +152,14 @@ static void E10_a_named_library_of_functions_is_read_whichever_it_is(void **stat
 
 static void a_missing_directory_is_a_digest_and_no_failure(void **state)
 {
-    char *missing = kt_path((const char *)*state, "missing");
+    char *missing = kt_at((const char *)*state, "missing");
     char digest[KN_POCL_DIGEST];
     digest_of(missing, digest);
-    free(missing);
     forget();
 }
 
 static void files_of_a_source_tree_are_not_known(void **state)
 {
-    (void)state;
     assert_null(kn_pocl_files_reason());
     assert_int_equal(setenv("POCL_BUILDING", "1", 1), 0);
     assert_non_null(kn_pocl_files_reason());
@@ -181,8 +173,6 @@ static void files_of_a_source_tree_are_not_known(void **state)
 /* In a child: the line of the files, and the library that they belong to. */
 static void say_library(void *user, const char *path, const char *build_id)
 {
-    (void)user;
-    (void)build_id;
     if (kn_text_starts(kn_path_name(path), "libpocl.so")) {
         (void)printf("library=%s\n", path);
     }
@@ -256,7 +246,7 @@ static void E10_a_header_of_PoCLs_own_is_in_the_key(void **state)
     library += strlen("library=");
     library[strcspn(library, "\n")] = '\0';
     copy_pocl(dir, library);
-    char *vendors = kt_path(dir, "v");
+    char *vendors = kt_at(dir, "v");
     char *first = ask_child(vendors);
     char *second = ask_child(vendors);
     assert_non_null(first);
@@ -272,26 +262,19 @@ static void E10_a_header_of_PoCLs_own_is_in_the_key(void **state)
     free(changed);
     free(second);
     free(first);
-    free(vendors);
     free(installed);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(E10_what_the_files_hold_is_their_digest, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(E10_the_same_files_elsewhere_are_the_same, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(files_are_read_once_while_the_system_says_the_same_of_them,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(E10_a_named_library_of_functions_is_read_whichever_it_is,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(a_missing_directory_is_a_digest_and_no_failure,
-                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        kt_dir_test(E10_what_the_files_hold_is_their_digest),
+        kt_dir_test(E10_the_same_files_elsewhere_are_the_same),
+        kt_dir_test(files_are_read_once_while_the_system_says_the_same_of_them),
+        kt_dir_test(E10_a_named_library_of_functions_is_read_whichever_it_is),
+        kt_dir_test(a_missing_directory_is_a_digest_and_no_failure),
         cmocka_unit_test(files_of_a_source_tree_are_not_known),
-        cmocka_unit_test_setup_teardown(E10_a_header_of_PoCLs_own_is_in_the_key, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(E10_a_header_of_PoCLs_own_is_in_the_key),
     };
     if (argc == 2 && strcmp(argv[1], "identity") == 0) {
         return say_identity();

@@ -19,16 +19,14 @@ static const char text[] =
 
 static void save(const char *dir, const char *name, const void *data, size_t size)
 {
-    char *path = kt_path(dir, name);
+    char *path = kt_at(dir, name);
     kt_file_write(path, data, size);
-    free(path);
 }
 
 static char *load(const char *dir, const char *name, size_t *out_size)
 {
-    char *path = kt_path(dir, name);
+    char *path = kt_at(dir, name);
     char *data = kt_file_read(path, out_size);
-    free(path);
     return data;
 }
 
@@ -182,7 +180,7 @@ static void general_functions_are_finished_before_any_launch(void **state)
     assert_int_equal(unsetenv("POCL_WORK_GROUP_SPECIALIZATION"), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(int argc, char **argv)
 {

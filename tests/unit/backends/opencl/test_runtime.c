@@ -146,9 +146,8 @@ static void K2_another_build_of_the_driver_compiles_again(void **state)
  * same one, and then the later takes it. */
 static size_t count_records(const char *dir)
 {
-    char *probes = kt_path(dir, "cache/probes");
+    char *probes = kt_at(dir, "cache/probes");
     const size_t count = kt_file_count(probes);
-    free(probes);
     return count;
 }
 
@@ -230,9 +229,9 @@ static void a_load_that_ends_is_a_new_beginning(void **state)
 static void what_crashes_from_a_pack_is_not_loaded_from_it(void **state)
 {
     char *root = kt_path((const char *)*state, "cache");
-    char *entries = kt_path(root, "v1");
-    char *moved = kt_path((const char *)*state, "moved");
-    char *pack = kt_path((const char *)*state, "p.kpack");
+    char *entries = kt_at(root, "v1");
+    char *moved = kt_at((const char *)*state, "moved");
+    char *pack = kt_at((const char *)*state, "p.kpack");
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     kiln_pack_writer *writer = NULL;
@@ -259,9 +258,6 @@ static void what_crashes_from_a_pack_is_not_loaded_from_it(void **state)
     }
     assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
     assert_int_equal(unsetenv("KILN_PACKS"), 0);
-    free(pack);
-    free(moved);
-    free(entries);
     free(root);
 }
 
@@ -288,7 +284,7 @@ static void without_a_linker_only_what_was_captured_is_launched(void **state)
     free(before);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define TEST(name) kt_dir_test(name)
 
 int main(int argc, char **argv)
 {

@@ -29,7 +29,6 @@ static void check_tokens(const char *text, const char *expected, bool odd_expect
 
 static void K3_option_strings_are_split_as_drivers_split_them(void **state)
 {
-    (void)state;
     check_tokens("", "", false);
     check_tokens("  -DA=1\t-I  x ", "[-DA=1][-I][x]", false);
     check_tokens("-I \"a b\" -DT=\"c d\"", "[-I][a b][-DT=c d]", false);
@@ -61,7 +60,6 @@ static void check_read(const char *text, const char *expected, bool odd)
 
 static void include_directories_are_read_in_each_spelling(void **state)
 {
-    (void)state;
     check_read(" -w -I a\t-Ib -w", "[-w|none|-w][a|a|-I a][-Ib|b|-Ib][-w|none|-w]", false);
     check_read("-I  \"a b\" -I\"c d\"", "[a b|a b|-I  \"a b\"][-Ic d|c d|-I\"c d\"]", false);
     check_read("\"-I\" a \"-Ib\"", "[a|a|\"-I\" a]![-Ib|b|\"-Ib\"]!", false);
@@ -71,7 +69,6 @@ static void include_directories_are_read_in_each_spelling(void **state)
 
 static void options_that_reach_for_files_are_known(void **state)
 {
-    (void)state;
     const char *const reaching[] = {"-I a",
                                     "-Ifoo",
                                     "-include x",
@@ -123,7 +120,6 @@ static void options_that_reach_for_files_are_known(void **state)
 
 static void options_of_the_front_end_can_be_left_out(void **state)
 {
-    (void)state;
     kn_strbuf out;
     kn_strbuf_init(&out, 0);
     kn_opencl_options_of_code(
@@ -137,7 +133,6 @@ static void options_of_the_front_end_can_be_left_out(void **state)
 
 static void a_load_takes_the_options_of_the_build(void **state)
 {
-    (void)state;
     const kiln_define defines[] = {{"N", "3"}, {"ODD", "a b"}, {"BARE", NULL}};
     const char *const options[] = {"-cl-denorms-are-zero", "-w"};
     const char *const dirs[] = {"include"};
@@ -160,7 +155,6 @@ static void a_load_takes_the_options_of_the_build(void **state)
 
 static void every_error_has_a_name_and_a_status(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     assert_string_equal(kn_opencl_error_name(-42), "CL_INVALID_BINARY");
     assert_string_equal(kn_opencl_error_name(-1001), "CL_PLATFORM_NOT_FOUND_KHR");
@@ -189,7 +183,6 @@ static kiln_source source_of(const char *text)
 
 static void a_request_becomes_one_text_and_one_option_string(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_opencl_input input;
     const kiln_define defines[] = {{"A", "1"}, {"B", NULL}, {"C", "x y"}, {"D(x)", "x"}};
@@ -212,7 +205,6 @@ static void a_request_becomes_one_text_and_one_option_string(void **state)
 
 static void line_breaks_are_refused(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_opencl_input input;
     const kiln_define define = {"A", "1\n#include \"x\""};
@@ -232,9 +224,9 @@ static void the_private_dir_comes_and_goes(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_opencl_input input;
-    char *dir = kt_path((const char *)*state, "private");
-    char *header = kt_path(dir, "h/a/b.h");
-    char *link = kt_path(dir, "i0");
+    char *dir = kt_at((const char *)*state, "private");
+    char *header = kt_at(dir, "h/a/b.h");
+    char *link = kt_at(dir, "i0");
     const kiln_header headers[] = {{"a/b.h", "inside", 6}, {"c.h", "", 0}};
     const char *const dirs[] = {"with blank"};
     kiln_source source = source_of("text");
@@ -252,9 +244,6 @@ static void the_private_dir_comes_and_goes(void **state)
     assert_false(kt_file_exists(dir));
     kn_opencl_input_deinit(&input);
     free(text);
-    free(link);
-    free(header);
-    free(dir);
 }
 
 /* A binary as PoCL 3.1 makes them, with one file and two records. */
@@ -273,7 +262,6 @@ static size_t make_pocl(unsigned char *bytes)
 
 static void a_library_tells_which_kernel_was_launched(void **state)
 {
-    (void)state;
     static const char dir[] = "/c/pocl/kcache/AB/CDEFG";
     static const struct {
         const char *end;
@@ -301,7 +289,6 @@ static void a_library_tells_which_kernel_was_launched(void **state)
 
 static void D1_lengths_in_a_pocl_binary_must_lead_to_its_end(void **state)
 {
-    (void)state;
     unsigned char bytes[300];
     size_t size = make_pocl(bytes);
     assert_true(kn_pocl_binary_is_sound(bytes, size));
@@ -344,8 +331,7 @@ int main(void)
         cmocka_unit_test(every_error_has_a_name_and_a_status),
         cmocka_unit_test(a_request_becomes_one_text_and_one_option_string),
         cmocka_unit_test(line_breaks_are_refused),
-        cmocka_unit_test_setup_teardown(the_private_dir_comes_and_goes, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(the_private_dir_comes_and_goes),
         cmocka_unit_test(a_library_tells_which_kernel_was_launched),
         cmocka_unit_test(D1_lengths_in_a_pocl_binary_must_lead_to_its_end),
     };

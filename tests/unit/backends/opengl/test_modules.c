@@ -22,13 +22,12 @@ static char *modules_of(const char *version)
 static void map(const char *dir, const char *name)
 {
     size_t size = 0;
-    char *path = kt_path(dir, name);
+    char *path = kt_at(dir, name);
     char *data = kt_file_read(KT_LIBRARY, &size);
     assert_non_null(data);
     kt_file_write(path, data, size);
     assert_non_null(dlopen(path, RTLD_NOW | RTLD_LOCAL));
     free(data);
-    free(path);
 }
 
 /* Vulkan and GLX map NVIDIA's libraries whatever an EGL context is; so does a first compile. */

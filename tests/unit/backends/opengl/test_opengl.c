@@ -19,7 +19,6 @@ static int open_device(void **state)
 {
     kiln_probe_report report = {.struct_size = sizeof(report)};
     void *opened = NULL;
-    (void)state;
     /* A display that is not there must not matter (row 92). */
     (void)setenv("DISPLAY", "nowhere:77", 1);
     if (kn_backend_opengl.open(&kn_host, &opened, &report, NULL) != KILN_OK) {
@@ -33,7 +32,6 @@ static int open_device(void **state)
 
 static int close_device(void **state)
 {
-    (void)state;
     kn_backend_opengl.device->device_close(device);
     kn_backend_opengl.close(gl);
     return 0;
@@ -49,7 +47,6 @@ static void need_binaries(void)
 
 static void row_92_software_is_said_to_be_software(void **state)
 {
-    (void)state;
     const kiln_device_info *info = &gl->units[0].info;
     const bool software =
         strstr(info->name, "llvmpipe") != NULL || strstr(info->name, "softpipe") != NULL;
@@ -81,7 +78,6 @@ static char *identity_of(const kn_gl_facts *facts, const char *modules)
 /* Changing one fact of the context changes the key. */
 static void row_89_every_fact_of_the_context_is_in_the_key(void **state)
 {
-    (void)state;
     const kn_gl_facts facts = gl->units[0].facts;
     char *modules = NULL;
     assert_int_equal(kn_gl_modules_find(&facts, &modules, NULL), KILN_OK);
@@ -137,7 +133,6 @@ static const char fixed[] = "#version 430\nlayout(local_size_x = 8) in;\n"
 /* What the driver refuses is refused here; what it could not take does not get to it. */
 static void row_74_refused_binaries_are_said_to_be_refused(void **state)
 {
-    (void)state;
     need_binaries();
     kn_artifact artifact;
     kn_gl_container parts;
@@ -187,7 +182,6 @@ static void row_74_refused_binaries_are_said_to_be_refused(void **state)
 
 static void errors_name_file_and_line(void **state)
 {
-    (void)state;
     char *dir = kt_tmpdir_create();
     glsl_rig rig;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -217,7 +211,6 @@ static void errors_name_file_and_line(void **state)
 
 static void damaged_entries_are_made_again(void **state)
 {
-    (void)state;
     need_binaries();
     glsl_damaged_entries_are_made_again("opengl", "opengl-");
 }
@@ -253,7 +246,6 @@ static kiln_status launch(void *program, void *buffer, uint64_t local)
 /* One link a size, and none in the next process that loads the capture. */
 static void all_sizes_launched_are_kept(void **state)
 {
-    (void)state;
     need_binaries();
     const kiln_device_ops *ops = kn_backend_opengl.device;
     kn_artifact artifact;
@@ -301,7 +293,6 @@ static void all_sizes_launched_are_kept(void **state)
 
 static void two_views_are_one_buffer(void **state)
 {
-    (void)state;
     glsl_two_views_are_one_buffer("opengl");
 }
 

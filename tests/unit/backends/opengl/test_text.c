@@ -39,7 +39,7 @@ static const char *name_at(const kn_gl_text *text, size_t index)
 static void includes_are_put_in_their_places(void **state)
 {
     const char *dir = (const char *)*state;
-    char *path = kt_path(dir, "file.glsl");
+    char *path = kt_at(dir, "file.glsl");
     kt_file_write(path, "int from_file;", 14); /* no line break at its end */
     const kiln_header memory = {"memory.glsl", TEXT("int a;\n#include \"file.glsl\"\nint b;\n")};
     kiln_source source = source_of("/* first */\n#version 430 core\nint before;\n"
@@ -60,12 +60,10 @@ static void includes_are_put_in_their_places(void **state)
     assert_string_equal(name_at(&text, 1), "memory.glsl");
     assert_string_equal(name_at(&text, 2), "file.glsl");
     kn_gl_text_deinit(&text);
-    free(path);
 }
 
 static void what_is_missing_harms_only_where_it_is_used(void **state)
 {
-    (void)state;
     kiln_source source = source_of("#if 0\n#include \"none.glsl\"\n#include MACRO\n#endif\n");
     kn_gl_text text;
     const char *got = flatten(&source, &text);
@@ -76,7 +74,6 @@ static void what_is_missing_harms_only_where_it_is_used(void **state)
 
 static void circles_and_pragma_once_end(void **state)
 {
-    (void)state;
     const kiln_header headers[] = {
         {"a.glsl", TEXT("#ifndef A\n#define A\n#include \"b.glsl\"\nint a;\n#endif\n")},
         {"b.glsl", TEXT("#include \"a.glsl\"\nint b;\n")},
@@ -99,7 +96,6 @@ static void circles_and_pragma_once_end(void **state)
 
 static void deep_nesting_is_refused(void **state)
 {
-    (void)state;
     kiln_header headers[100];
     char names[100][16];
     char texts[100][32];
@@ -122,7 +118,6 @@ static void deep_nesting_is_refused(void **state)
 
 static void comments_and_splices_hide_directives(void **state)
 {
-    (void)state;
     kiln_source source = source_of("/*\n#include \"none\"\n*/ int x; // #include \"none\"\n"
                                    "#define M a\\\n#include \"none\"\n"
                                    "#extension GL_GOOGLE_include_directive : require /* a\n b */\n"
@@ -138,7 +133,6 @@ static void comments_and_splices_hide_directives(void **state)
 
 static void defines_follow_the_version(void **state)
 {
-    (void)state;
     const kiln_define defines[] = {{"A", "1 + 2"}, {"B", NULL}};
     kiln_source source = source_of("#version 450\nint a = A;\n");
     kn_gl_text text;
@@ -151,7 +145,6 @@ static void defines_follow_the_version(void **state)
 
 static void layouts_of_vulkan_are_rewritten(void **state)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
         bool open[3];
@@ -215,7 +208,6 @@ static void make(kn_strbuf *bytes)
 
 static void an_artifact_says_what_was_written(void **state)
 {
-    (void)state;
     kn_strbuf bytes;
     kn_gl_container got;
     make(&bytes);
@@ -250,7 +242,6 @@ static bool read_copy(const char *bytes, size_t size)
 
 static void a_damaged_artifact_does_no_harm(void **state)
 {
-    (void)state;
     kn_strbuf bytes;
     make(&bytes);
     for (size_t size = 0; size < bytes.length; size++) {
@@ -269,8 +260,7 @@ static void a_damaged_artifact_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(includes_are_put_in_their_places, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(includes_are_put_in_their_places),
         cmocka_unit_test(what_is_missing_harms_only_where_it_is_used),
         cmocka_unit_test(circles_and_pragma_once_end),
         cmocka_unit_test(deep_nesting_is_refused),

@@ -46,8 +46,7 @@ static void it_is_said_and_programs_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_said_and_programs_run, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        kt_dir_test(it_is_said_and_programs_run),
     };
     (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
     (void)setenv("MESA_GLSL_CACHE_DISABLE", "true", 1);

@@ -1,13 +1,10 @@
 /* K1: the caller's floating-point state is in no result of a compile of kiln's, and is the caller's
  * own afterwards. */
 #include <fenv.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -74,7 +71,6 @@ static bool has_state(fp_kind kind)
 
 static void a_state_is_entered_and_left(void **state)
 {
-    (void)state;
     for (fp_kind kind = DEFAULT; kind < KINDS; kind++) {
         kn_fp_state saved;
         if (!set_state(kind)) {
@@ -115,7 +111,6 @@ static void K1_constants_are_folded_in_the_default_state(void **state)
     kiln_cache *cache = NULL;
     kiln_runtime *runtime = NULL;
     kiln_blob *right = NULL;
-    (void)state;
     assert_int_equal(kiln_cache_options_init(&cache_options, NULL), KILN_OK);
     cache_options.flags = KILN_CACHE_DISABLED;
     assert_int_equal(kiln_cache_create(&cache_options, &cache, NULL), KILN_OK);

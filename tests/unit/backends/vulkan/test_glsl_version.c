@@ -1,13 +1,11 @@
 /* #version, found as glslang finds it; and what a library must never do: write on the standard
  * output of its host. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "kiln/kiln.h"
 #include "kiln/unstable/compile.h"
@@ -47,7 +45,6 @@ static const sample samples[] = {
 
 static void versions_are_found(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         const size_t length = strlen(samples[i].text);
         char *exact = malloc(length + 1); /* its end is seen by a sanitizer */
@@ -136,7 +133,7 @@ static void nothing_reaches_standard_output(void **state)
     char text[256];
     size_t size = 0;
     int compiled = 0;
-    char *path = kt_path(*state, "printed");
+    char *path = kt_at(*state, "printed");
     bed b;
     bed_open(&b, *state);
     (void)fflush(stdout);
@@ -157,7 +154,6 @@ static void nothing_reaches_standard_output(void **state)
     assert_int_equal(size, 0);
     print_message("%d of %zu compile\n", compiled, 2 * sizeof(versions) / sizeof(versions[0]));
     free(printed);
-    free(path);
     bed_close(&b);
 }
 
@@ -192,7 +188,7 @@ static void an_error_says_what_to_write(void **state)
     bed_close(&b);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+#define IN_DIR(name) kt_dir_test(name)
 
 int main(void)
 {

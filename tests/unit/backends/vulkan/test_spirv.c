@@ -14,7 +14,6 @@ static size_t module_size;
 /* The file has the byte order of the machine that made it; a driver takes its own machine's. */
 static int load(void **state)
 {
-    (void)state;
     module = kt_file_read(KILN_SPIRV_MODULE, &module_size);
     assert_non_null(module);
     for (size_t at = 0; at + 4 <= module_size; at += 4) {
@@ -26,14 +25,12 @@ static int load(void **state)
 
 static int unload(void **state)
 {
-    (void)state;
     free(module);
     return 0;
 }
 
 static void a_module_is_described(void **state)
 {
-    (void)state;
     kn_spirv facts;
     assert_int_equal(kn_spirv_reflect(module, module_size, "module", &facts, NULL), KILN_OK);
     assert_int_equal(facts.entry_count, 1);
@@ -70,7 +67,6 @@ static kiln_status reflect_copy(const char *bytes, size_t size, kiln_diag *diag)
 
 static void a_truncated_module_does_no_harm(void **state)
 {
-    (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     for (size_t size = 0; size < module_size; size++) {
         kiln_status status = reflect_copy(module, size, &diag);
@@ -84,7 +80,6 @@ static void a_truncated_module_does_no_harm(void **state)
 
 static void a_flipped_bit_does_no_harm(void **state)
 {
-    (void)state;
     size_t refused = 0;
     for (size_t bit = 0; bit < module_size * 8; bit++) {
         module[bit / 8] = (char)(module[bit / 8] ^ (1 << bit % 8));
@@ -163,7 +158,6 @@ static kiln_status reflect(const words *w, kn_spirv *facts, kiln_diag *diag)
 /* Two views of one buffer, as quantised weights are often read: one argument, one binding. */
 static void variables_of_one_binding_are_one_buffer(void **state)
 {
-    (void)state;
     words w;
     kn_spirv facts;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -183,7 +177,6 @@ static void variables_of_one_binding_are_one_buffer(void **state)
 
 static void an_array_of_buffers_is_refused(void **state)
 {
-    (void)state;
     words w;
     kn_spirv facts;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -197,7 +190,6 @@ static void an_array_of_buffers_is_refused(void **state)
 /* A driver gets the whole name, or nothing. */
 static void names_of_entries_are_not_cut(void **state)
 {
-    (void)state;
     words w;
     kn_spirv facts;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -220,7 +212,6 @@ static void names_of_entries_are_not_cut(void **state)
 /* LocalSizeId belongs to one entry; the constant that is WorkgroupSize to all. */
 static void each_entry_has_its_own_size(void **state)
 {
-    (void)state;
     words w;
     kn_spirv facts;
     begin(&w);

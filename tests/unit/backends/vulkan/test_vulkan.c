@@ -24,7 +24,6 @@ static int open_device(void **state)
     kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
     void *opened = NULL;
-    (void)state;
     if (kn_backend_vulkan.open(&kn_host, &instance, &report, &diag) != KILN_OK ||
         report.device_count == 0) {
         kn_test_skip("vulkan", report.why);
@@ -36,7 +35,6 @@ static int open_device(void **state)
 
 static int close_device(void **state)
 {
-    (void)state;
     kn_backend_vulkan.device->device_close(device);
     kn_backend_vulkan.close(instance);
     return 0;
@@ -48,7 +46,6 @@ enum { PIECES = 200 };
 
 static void buffers_share_memory_and_do_not_overlap(void **state)
 {
-    (void)state;
     kn_vk_buffer buffers[PIECES];
     memset(buffers, 0, sizeof(buffers));
     for (int round = 0; round < 3; round++) {
@@ -89,7 +86,6 @@ static void buffers_share_memory_and_do_not_overlap(void **state)
 
 static void a_large_buffer_is_one_of_its_own(void **state)
 {
-    (void)state;
     kn_vk_buffer large;
     kn_vk_buffer small;
     assert_int_equal(kn_vk_buffer_init(device, (size_t)80 << 20,
@@ -126,7 +122,6 @@ static kiln_status load(const kiln_source *source, const void *blob, size_t size
 /* Truncated, bit-flipped and foreign pipeline data never reaches vkCreatePipelineCache. */
 static void row_88_foreign_pipeline_data_stays_out(void **state)
 {
-    (void)state;
     kn_artifact artifact;
     kiln_source source = KILN_SOURCE_INIT;
     size_t size = 0;
@@ -164,14 +159,12 @@ static void row_88_foreign_pipeline_data_stays_out(void **state)
 
 static void damaged_entries_are_made_again(void **state)
 {
-    (void)state;
     glsl_damaged_entries_are_made_again("vulkan", "vulkan-");
 }
 
 /* A work-group size that was launched is in the entry that the next process finds. */
 static void all_sizes_launched_are_kept(void **state)
 {
-    (void)state;
     char *dir = kt_tmpdir_create();
     glsl_rig rig;
     glsl_open(&rig, "vulkan", dir);
@@ -193,14 +186,12 @@ static void all_sizes_launched_are_kept(void **state)
 
 static void two_views_are_one_buffer(void **state)
 {
-    (void)state;
     glsl_two_views_are_one_buffer("vulkan");
 }
 
 /* Two dimensions that are one constant: a square group, or a refusal. */
 static void dimensions_of_one_constant_have_one_size(void **state)
 {
-    (void)state;
     static const char text[] =
         "#version 450\n"
         "#include <kiln.glsl>\n"
@@ -229,7 +220,6 @@ static void dimensions_of_one_constant_have_one_size(void **state)
 /* A header without a guard that includes itself, twice: an error, and at once. */
 static void a_header_that_includes_itself_is_told(void **state)
 {
-    (void)state;
     static const char text[] = "#version 450\n"
                                "#extension GL_GOOGLE_include_directive : require\n"
                                "#include \"self.h\"\n"
@@ -266,7 +256,6 @@ static void a_header_that_includes_itself_is_told(void **state)
  */
 static void a_chosen_size_fits_beside_fixed_ones(void **state)
 {
-    (void)state;
     static const char text[] = "#version 450\n"
                                "#include <kiln.glsl>\n"
                                "layout(local_size_x_id = 0, local_size_y = 64) in;\n"
@@ -305,7 +294,6 @@ static void rebuild(const char *path, char *bytes, size_t size, const char *buil
  * upgrade put there in between compiles nothing under the old name. */
 static void K8_shaderc_replaced_before_the_first_compile(void **state)
 {
-    (void)state;
     kn_vk *found = (kn_vk *)instance;
     kn_elf_facts facts;
     kn_artifact artifact;
@@ -320,7 +308,7 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
     }
     char *bytes = kt_file_read(found->shaderc_path, &size);
     char *dir = kt_tmpdir_create();
-    char *path = kt_path(dir, "libkiln-shaderc.so");
+    char *path = kt_at(dir, "libkiln-shaderc.so");
     char *keep = kn_text_copy(getenv("KILN_LIBEXEC"));
     assert_non_null(bytes);
     kt_file_write(path, bytes, size);
@@ -350,7 +338,6 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
     }
     kt_tmpdir_remove(dir);
     free(keep);
-    free(path);
     free(bytes);
 }
 
@@ -432,7 +419,6 @@ static void close_runner(runner *r)
 /* A uniform block has an alignment and a largest range of its own. */
 static void a_uniform_block_keeps_to_its_limits(void **state)
 {
-    (void)state;
     const kiln_device_ops *ops = kn_backend_vulkan.device;
     VkPhysicalDeviceLimits *limits =
         &((kn_vk *)instance)->physical[0].properties.limits; /* also of `device` */
@@ -479,7 +465,6 @@ static void *wait_for_event(void *event)
 /* One thread waits for the device; others launch into the same queue and ask, without waiting. */
 static void who_waits_holds_up_nobody(void **state)
 {
-    (void)state;
     const kiln_device_ops *ops = kn_backend_vulkan.device;
     runner r;
     void *first = NULL, *second = NULL, *answer = NULL;

@@ -21,10 +21,9 @@ typedef struct tree {
 static void set_scale(rig *r, int scale)
 {
     char text[64];
-    char *path = kt_path(r->dir, "h0.inc");
+    char *path = kt_at(r->dir, "h0.inc");
     (void)snprintf(text, sizeof(text), "#define SCALE %d\n", scale);
     kt_file_write(path, text, strlen(text));
-    free(path);
 }
 
 static void make_tree(rig *r, tree *t)
@@ -33,9 +32,8 @@ static void make_tree(rig *r, tree *t)
     for (int i = 0; i < HEADERS; i++) {
         char name[32];
         (void)snprintf(name, sizeof(name), "h%d.inc", i);
-        char *path = kt_path(r->dir, name);
+        char *path = kt_at(r->dir, name);
         kt_file_write(path, "\n", 1);
-        free(path);
         used += (size_t)snprintf(t->text + used, sizeof(t->text) - used, "#include \"%s\"\n", name);
     }
     (void)snprintf(t->text + used, sizeof(t->text) - used, "kernel value out:ints\nout = SCALE\n");
@@ -111,7 +109,7 @@ static void K1_a_header_that_appears_decides(void **state)
     rig *r = *state;
     tree t;
     make_tree(r, &t);
-    char *before = kt_path(r->dir, "before");
+    char *before = kt_at(r->dir, "before");
     assert_int_equal(mkdir(before, 0700), 0);
     const char *dirs[] = {before, r->dir};
     t.source.include_dirs = dirs;
@@ -119,11 +117,9 @@ static void K1_a_header_that_appears_decides(void **state)
     rig_open(r, NULL);
     assert_int_equal(build_value(r, &t, KILN_ORIGIN_COMPILED), 3);
     restart(r);
-    char *path = kt_path(before, "h0.inc");
+    char *path = kt_at(before, "h0.inc");
     kt_file_write(path, "#define SCALE 5\n", 16);
     assert_int_equal(build_value(r, &t, KILN_ORIGIN_COMPILED), 5);
-    free(path);
-    free(before);
 }
 
 /* A program of this process is shared only if the headers still are those it was made of. */
@@ -193,11 +189,10 @@ static void a_bar_on_what_was_assumed_is_on_nothing_else(void **state)
     rig_open(r, NULL);
     (void)build_value(r, &t, KILN_ORIGIN_COMPILED);
     rig_close(r);
-    char *root = kt_path(r->dir, "cache");
+    char *root = kt_at(r->dir, "cache");
     for (int loads = 0; loads < 2; loads++) {
         kt_end_in_load(root, "fake-0");
     }
-    free(root);
     rig_open(r, NULL);
     set_scale(r, 4);
     assert_int_equal(build_value(r, &t, KILN_ORIGIN_COMPILED), 4);

@@ -254,9 +254,8 @@ static void D3_failures_are_never_stored(void **state)
             assert_int_equal(diag.status, rows[i].status);
             assert_true(diag.why[0] != '\0');
         }
-        char *path = kt_path(r->dir, "cache/v1/fake-0");
+        char *path = kt_at(r->dir, "cache/v1/fake-0");
         assert_int_equal(kt_file_count(path), 0);
-        free(path);
         kiln_diag_clear(&diag);
         rig_close(r);
     }
@@ -412,7 +411,7 @@ static void K2_a_compiler_replaced_during_the_compile_is_not_stored(void **state
 /* Edits a header during the compile, and takes that back: what the next build has to compile. */
 static uint32_t compiles_after_an_edit(rig *r, bool junk)
 {
-    char *header = kt_path(r->dir, "scale.inc");
+    char *header = kt_at(r->dir, "scale.inc");
     const char *dirs[] = {r->dir};
     kiln_source source = rig_source("#include \"scale.inc\"\nkernel value out:ints\nout = SCALE\n");
     source.include_dirs = dirs;
@@ -424,7 +423,6 @@ static uint32_t compiles_after_an_edit(rig *r, bool junk)
     }
     build_and_meddle(r, &source, header);
     kt_file_write(header, "#define SCALE 3\n", 16);
-    free(header);
     return rig_compiles(r, &source);
 }
 

@@ -114,7 +114,6 @@ static void tell(void *user, const char *what, double seconds)
 
 static void U1_slow_work_is_told_of_once_a_second(void **state)
 {
-    (void)state;
     told t = {0, 0, 0};
     kn_ticker ticker;
     kiln_build_options options = {.struct_size = sizeof(options), .progress = tell, .user = &t};
@@ -139,13 +138,11 @@ static void U1_slow_work_is_told_of_once_a_second(void **state)
 
 static void count_tick(void *user, const char *what, double seconds)
 {
-    (void)what;
     atomic_fetch_add((atomic_int *)user, seconds > 0.0 ? 1 : 1000);
 }
 
 static void a_wait_for_anothers_compile_ticks_too(void **state)
 {
-    (void)state;
     atomic_int ticks = 0;
     kn_ticker ticker;
     kiln_build_options options = {

@@ -22,12 +22,10 @@ typedef struct request {
 static void make_request(rig *r, request *q, const char *name)
 {
     char *dir = kt_path(r->dir, name);
-    char *header = kt_path(r->dir, name);
+    char *header = kt_at(r->dir, name);
     assert_int_equal(kn_file_make_dir(dir, NULL), KILN_OK);
-    free(header);
-    header = kt_path(dir, "scale.inc");
+    header = kt_at(dir, "scale.inc");
     kt_file_write(header, "#define SCALE 3\n", 16);
-    free(header);
     memset(q, 0, sizeof(*q));
     (void)snprintf(q->text, sizeof(q->text), "%s", scaled);
     q->source = rig_source(q->text);
@@ -62,9 +60,8 @@ static bool equal(kiln_key a, kiln_key b)
 
 static void edit_header(const request *q)
 {
-    char *path = kt_path(q->dirs[0], "scale.inc");
+    char *path = kt_at(q->dirs[0], "scale.inc");
     kt_file_write(path, "#define SCALE 5\n", 16);
-    free(path);
 }
 
 #define CHANGES(X)                                                                                 \
@@ -223,7 +220,7 @@ static void K5_no_path_is_in_the_key(void **state)
     rig_close(r);
 
     /* The cache itself was moved. */
-    char *from = kt_path(r->dir, "cache");
+    char *from = kt_at(r->dir, "cache");
     char *to = kt_path(r->dir, "moved");
     assert_int_equal(rename(from, to), 0);
     kiln_cache_options options;
@@ -238,7 +235,6 @@ static void K5_no_path_is_in_the_key(void **state)
     r->device = kiln_runtime_device(r->runtime, 0);
     assert_true(equal(key, rig_key(r, &moved.source, &compiles)));
     assert_int_equal(compiles, 0);
-    free(from);
     free(to);
     free_request(&q);
     free_request(&moved);

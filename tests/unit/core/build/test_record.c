@@ -225,9 +225,8 @@ static void an_optimistic_walk_is_recorded(void **state)
         char name[32], content[HEADERS];
         (void)snprintf(name, sizeof(name), "h%d.inc", i);
         memset(content, '\n', sizeof(content));
-        char *path = kt_path(r->dir, name);
+        char *path = kt_at(r->dir, name);
         kt_file_write(path, content, (size_t)i + 1);
-        free(path);
         used += (size_t)snprintf(text + used, sizeof(text) - used, "#include \"%s\"\n", name);
     }
     (void)snprintf(text + used, sizeof(text) - used, "kernel value out:ints\nout = 1\n");

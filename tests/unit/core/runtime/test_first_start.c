@@ -47,7 +47,7 @@ static int register_foreign(void **state)
 static void make_helper(const rig *r, const char *does)
 {
     char script[1024];
-    char *helper = kt_path(r->dir, "kiln-probe");
+    char *helper = kt_at(r->dir, "kiln-probe");
     const int length = snprintf(script, sizeof(script),
                                 "#!/bin/sh\nhere=${0%%/*}\necho \"$1\" >>\"$here/started\"\n"
                                 "echo probing\n%s",
@@ -55,14 +55,12 @@ static void make_helper(const rig *r, const char *does)
     assert_true(length > 0 && (size_t)length < sizeof(script));
     kt_file_write(helper, script, (size_t)length);
     assert_int_equal(chmod(helper, 0700), 0);
-    free(helper);
 }
 
 static unsigned children(const rig *r)
 {
-    char *path = kt_path(r->dir, "started");
+    char *path = kt_at(r->dir, "started");
     const unsigned count = kt_file_lines(path);
-    free(path);
     return count;
 }
 
@@ -242,10 +240,9 @@ static void what_a_child_finds_good_is_skipped_again(void **state)
     assert_int_equal(start_alone(r, why), KILN_OK);
     assert_int_equal(children(r), 1);
     assert_int_equal(opens, 1);
-    char *root = kt_path(r->dir, "cache");
+    char *root = kt_at(r->dir, "cache");
     char *probes = kt_path(root, "probes");
     kt_tmpdir_remove(probes); /* as if it had never been remembered */
-    free(root);
     assert_int_equal(start_alone(r, why), KILN_OK);
     assert_int_equal(children(r), 1);
     assert_int_equal(opens, 2);

@@ -136,7 +136,7 @@ static void children_are_asked_at_once(void **state)
         "printf 'outcome=ready\\nbackend=%s\\ndevices=2\\nns=1\\nend\\n' \"$1\"\n";
     rig *r = *state;
     kiln_runtime_options options;
-    char *helper = kt_path(r->dir, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
+    char *helper = kt_at(r->dir, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
     kt_file_write(helper, script, sizeof(script) - 1);
     assert_int_equal(chmod(helper, 0700), 0);
     assert_int_equal(setenv("KILN_LIBEXEC", r->dir, 1), 0);
@@ -151,7 +151,6 @@ static void children_are_asked_at_once(void **state)
     assert_int_equal(kiln_runtime_device_count(r->runtime), 4);
     assert_int_equal(setenv("KILN_LIBEXEC", before, 1), 0);
     free(before);
-    free(helper);
 }
 
 static void names_of_what_is_left_out_are_a_list(void **state)
@@ -251,7 +250,7 @@ static void a_helper_that_does_not_start_is_not_a_driver(void **state)
     rig *r = *state;
     kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
-    char *helper = kt_path(r->dir, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
+    char *helper = kt_at(r->dir, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
     kt_file_write(helper, script, sizeof(script) - 1);
     assert_int_equal(chmod(helper, 0700), 0);
     assert_int_equal(setenv("KILN_LIBEXEC", r->dir, 1), 0);
@@ -260,7 +259,6 @@ static void a_helper_that_does_not_start_is_not_a_driver(void **state)
     assert_non_null(strstr(diag.why, "libkiln.so.0: cannot open"));
     assert_int_equal(setenv("KILN_LIBEXEC", before, 1), 0);
     free(before);
-    free(helper);
     kiln_diag_clear(&diag);
 }
 

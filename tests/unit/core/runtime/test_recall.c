@@ -161,10 +161,9 @@ static int setup(void **state)
     memset(fewer, 0, sizeof(fewer));
     int result = rig_setup(state);
     rig *r = *state;
-    char *icd = kt_path(r->dir, "icd");
+    char *icd = kt_at(r->dir, "icd");
     (void)kn_file_make_dir(icd, NULL);
     (void)setenv("KILN_TEST_ICD", icd, 1);
-    free(icd);
     return result;
 }
 
@@ -325,25 +324,22 @@ static void selection_gives_the_answer_of_a_full_probe(void **state)
 
 static void write_icd(rig *r, const char *name, const char *text)
 {
-    char *icd = kt_path(r->dir, "icd");
-    char *path = kt_path(icd, name);
+    char *icd = kt_at(r->dir, "icd");
+    char *path = kt_at(icd, name);
     kt_file_write(path, text, strlen(text));
-    free(path);
-    free(icd);
 }
 
 /* Names a library by its whole path, which is not there yet; or puts it there. */
 static void install_late(rig *r, bool library)
 {
     char text[512];
-    char *path = kt_path(r->dir, "libfar.so");
+    char *path = kt_at(r->dir, "libfar.so");
     (void)snprintf(text, sizeof(text), "{\"library_path\": \"%s\"}\n", path);
     if (library) {
         kt_file_write(path, "", 0);
     } else {
         write_icd(r, "far.json", text);
     }
-    free(path);
 }
 
 /* What decides a probe changes: everything is probed again, and remembered again. */
@@ -365,11 +361,9 @@ static void a_change_around_a_driver_is_probed_again(void **state)
             write_icd(r, "new.icd", "libnewer.so"); /* other bytes, same name */
             break;
         case 3: {
-            char *icd = kt_path(r->dir, "icd");
-            char *path = kt_path(icd, "new.icd");
+            char *icd = kt_at(r->dir, "icd");
+            char *path = kt_at(icd, "new.icd");
             assert_int_equal(remove(path), 0);
-            free(path);
-            free(icd);
             break;
         }
         case 4:
@@ -483,14 +477,13 @@ typedef struct damage {
 static kiln_status damage_one(void *user, const char *name)
 {
     damage *d = user;
-    char *path = kt_path(d->dir, name);
+    char *path = kt_at(d->dir, name);
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, 200, SEEK_SET), 0);
     assert_int_equal(fputc(0x5a, file), 0x5a);
     assert_int_equal(fputc(0xa5, file), 0xa5);
     assert_int_equal(fclose(file), 0);
-    free(path);
     d->done++;
     return KILN_OK;
 }
@@ -500,7 +493,7 @@ static void damaged_records_are_no_records(void **state)
     rig *r = *state;
     start(r);
     rig_close(r);
-    char *probes = kt_path(r->dir, "cache/probes");
+    char *probes = kt_at(r->dir, "cache/probes");
     damage d = {probes, 0};
     RIG_OK(kn_file_list(probes, damage_one, &d, &diag));
     assert_true(d.done >= 1 && d.done <= DRIVERS);
@@ -508,7 +501,6 @@ static void damaged_records_are_no_records(void **state)
     assert_opens(all_opens(), DRIVERS);
     start(r);
     assert_opens(all_opens(), 1);
-    free(probes);
 }
 
 static void without_a_dir_nothing_is_remembered(void **state)

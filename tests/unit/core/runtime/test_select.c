@@ -201,7 +201,7 @@ static void a_missing_backend_file_is_reported(void **state)
 {
     rig *r = *state;
     bool found = false;
-    char *path = kt_path(r->dir, "nothing.so");
+    char *path = kt_at(r->dir, "nothing.so");
     assert_int_equal(setenv("KILN_BACKEND_PATH", path, 1), 0);
     RIG_OK(create(r, "fake", NULL, true, &diag));
     for (size_t i = 0; i < kiln_runtime_report_count(r->runtime); i++) {
@@ -213,7 +213,6 @@ static void a_missing_backend_file_is_reported(void **state)
         }
     }
     assert_true(found);
-    free(path);
 }
 
 static void the_summary_is_logged_at_start(void **state)

@@ -202,8 +202,8 @@ static void a_file_that_cannot_be_written_is_told(void **state)
     rig *r = *state;
     kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
-    char *missing = kt_path(r->dir, "no/such/folder.json");
-    char *pipe = kt_path(r->dir, "pipe"); /* that nobody reads */
+    char *missing = kt_at(r->dir, "no/such/folder.json");
+    char *pipe = kt_at(r->dir, "pipe"); /* that nobody reads */
     const char *const paths[] = {missing, "/dev/full", pipe};
     assert_int_equal(mkfifo(pipe, 0600), 0);
     RIG_OK(kiln_runtime_options_init(&options, &diag));
@@ -217,8 +217,6 @@ static void a_file_that_cannot_be_written_is_told(void **state)
         assert_non_null(strstr(diag.fix, "KILN_TRACE"));
         kiln_diag_clear(&diag);
     }
-    free(missing);
-    free(pipe);
 }
 
 /* The disk is full, as a limit on the file's size has it: the trace ends, the threads that are
@@ -226,7 +224,7 @@ static void a_file_that_cannot_be_written_is_told(void **state)
 static void a_trace_that_cannot_go_on_takes_nothing_more(void **state)
 {
     rig *r = *state;
-    char *path = kt_path(r->dir, "full.json");
+    char *path = kt_at(r->dir, "full.json");
     struct rlimit before;
     kn_trace *trace = NULL;
     RIG_OK(kn_trace_open(path, &trace, &diag));
@@ -246,7 +244,6 @@ static void a_trace_that_cannot_go_on_takes_nothing_more(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, handler);
     assert_true(told);
-    free(path);
 }
 
 static void one_runtime_writes_a_file(void **state)

@@ -12,14 +12,13 @@
 
 static void write_text(rig *r, const char *name, const char *text)
 {
-    char *path = kt_path(r->dir, name);
+    char *path = kt_at(r->dir, name);
     char *dir = strdup(path);
     assert_non_null(dir);
     *strrchr(dir, '/') = '\0';
     (void)mkdir(dir, 0700);
     kt_file_write(path, text, strlen(text));
     free(dir);
-    free(path);
 }
 
 static kiln_watch *open_watch(rig *r, char **out_path, char **out_dir)
