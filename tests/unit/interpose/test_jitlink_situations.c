@@ -19,7 +19,9 @@ typedef enum step { CREATE, ADD, COMPLETE } step;
 
 static kiln_cache *cache_now, *cache_before;
 static _Thread_local bool is_last; /* the step of this thread has the table's cache */
+static bool is_whole;              /* so has every step */
 static _Thread_local char origin_now[16];
+static _Thread_local unsigned reports;
 
 /* What the next link does; it is taken back then. */
 static struct {
@@ -33,12 +35,13 @@ static struct {
 
 kiln_cache *kn_session_cache(void)
 {
-    return is_last ? cache_now : cache_before;
+    return is_last || is_whole ? cache_now : cache_before;
 }
 
 void kn_session_report(const kn_session_event *event)
 {
     kn_text_put(origin_now, sizeof(origin_now), event->origin);
+    reports++;
 }
 
 bool kn_tool_identify(kiln_cache *cache, const char *path, char *out, size_t size)
@@ -299,8 +302,94 @@ static void nvjitlink_passes_every_situation(void **state)
     kt_check_situations(&jitlink);
 }
 
+/* --- whole links ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    void (*event)(void);
+    step at;
+    bool stored; /* by an earlier process */
+    const char *origin;
+    kt_counts expected;
+} rows[] = {
+    {"miss", NULL, COMPLETE, false, "compiled", {.misses = 3, .compiles = 3, .puts = 3}},
+    {"hit", NULL, COMPLETE, true, "disk", {.hits = 3}},
+    {"replaced at first", replace_library, CREATE, false, "bypassed", {MISS, .bypassed = 1}},
+    {"replaced at an input",
+     replace_library,
+     ADD,
+     false,
+     "bypassed",
+     {TWICE, .puts = 1, .bypassed = 1}},
+    {"replaced at last",
+     replace_library,
+     COMPLETE,
+     false,
+     "bypassed",
+     {.misses = 3, .compiles = 3, .puts = 2, .bypassed = 1}},
+    {"failed at first", fail_link, CREATE, false, "failed", {MISS, .failures = 1}},
+    {"failed at an input", fail_link, ADD, false, "failed", {TWICE, .puts = 1, .failures = 1}},
+    {"failed at last",
+     fail_link,
+     COMPLETE,
+     false,
+     "failed",
+     {.misses = 3, .compiles = 3, .puts = 2, .failures = 1}},
+};
+
+static kiln_cache *open_whole(const char *root)
+{
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = root;
+    options.no_fsync = true;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    use_cache(cache);
+    return cache;
+}
+
+static void check_whole(size_t i)
+{
+    char *root = kt_tmpdir_create(), *files = kt_tmpdir_create();
+    begin(files);
+    kiln_cache *cache = open_whole(root);
+    if (rows[i].stored) {
+        compile_program(false);
+        kiln_cache_destroy(cache);
+        cache = open_whole(root);
+    }
+    if (rows[i].event != NULL) {
+        rows[i].event();
+    }
+    real.fails = real.replaced_in = rows[i].at;
+    reports = 0;
+    compile_program(false);
+    kt_check_counts(rows[i].name, kt_count(cache), rows[i].expected);
+    assert_int_equal(reports, 1);
+    assert_string_equal(origin_now, rows[i].origin);
+    use_cache(NULL);
+    kiln_cache_destroy(cache);
+    end();
+    kt_tmpdir_remove(root);
+    kt_tmpdir_remove(files);
+}
+
+static void every_step_of_a_link_counts_and_one_report_tells(void **state)
+{
+    (void)state;
+    is_whole = true;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_whole(i);
+    }
+    is_whole = false;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nvjitlink_passes_every_situation)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nvjitlink_passes_every_situation),
+        cmocka_unit_test(every_step_of_a_link_counts_and_one_report_tells),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,7 +182,9 @@ static nvJitLinkResult take_step(kn_jitlink_link *link, kiln_recipe *recipe, lin
     step->link = link;
     if (recipe == NULL) {
         link->plain = true;
-        return kn_jitlink_link_catch_up(link);
+        step->code = kn_jitlink_link_catch_up(link);
+        link->failed = step->code != 0;
+        return step->code;
     }
     link->step = kiln_recipe_key(recipe);
     const kn_outcome outcome = kn_job_run(&job, &steps, &request, step);
@@ -195,6 +197,7 @@ static nvJitLinkResult take_step(kn_jitlink_link *link, kiln_recipe *recipe, lin
     }
     step->unkept = job.reason;
     link->plain = !stands;
+    link->failed = step->code != 0;
     link->saved_ns += kn_job_saved_ns(&job);
     link->took_ns += job.took_ns;
     kn_job_deinit(&job);
@@ -263,6 +266,16 @@ static nvJitLinkResult create_real(unsigned release, nvJitLinkHandle *handle, ui
                                                   : INTERNAL_ERROR;
 }
 
+/* After a step that failed, a caller goes on to the link, which is in the report then, or gives it
+ * up. */
+static nvJitLinkResult destroy_link(unsigned release, kn_jitlink_link *link)
+{
+    if (link->failed && !link->counted) {
+        report_link(link, "failed");
+    }
+    return kn_jitlink_link_destroy(link, release);
+}
+
 static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handle, uint32_t count,
                                         const char *const *options)
 {
@@ -287,8 +300,8 @@ static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handl
     const nvJitLinkResult code = take_step(link, recipe, &step);
     kiln_blob_release(step.blob);
     if (link->plain && link->real == NULL) {
-        nvJitLinkResult none;
-        (void)kn_jitlink_link_destroy((nvJitLinkHandle)(void *)link, release, &none);
+        (void)kn_jitlink_link_take((nvJitLinkHandle)(void *)link);
+        (void)destroy_link(release, link);
         *handle = NULL;
         return code;
     }
@@ -298,13 +311,13 @@ static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handl
 
 static nvJitLinkResult call_link_destroy(unsigned release, nvJitLinkHandle *handle)
 {
-    nvJitLinkResult code = 0;
-    if (handle == NULL || !kn_jitlink_link_destroy(*handle, release, &code)) {
+    kn_jitlink_link *link = handle != NULL ? kn_jitlink_link_take(*handle) : NULL;
+    if (link == NULL) {
         const kn_jitlink_calls *calls = library->open(release);
         return calls != NULL && calls->destroy != NULL ? calls->destroy(handle) : INTERNAL_ERROR;
     }
     *handle = NULL;
-    return code;
+    return destroy_link(release, link);
 }
 
 static nvJitLinkResult call_add_data(unsigned release, nvJitLinkHandle handle, int type,

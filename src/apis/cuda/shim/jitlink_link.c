@@ -52,16 +52,18 @@ kn_jitlink_link *kn_jitlink_link_create(const kn_jitlink_real *library, unsigned
     return link;
 }
 
-bool kn_jitlink_link_destroy(nvJitLinkHandle handle, unsigned release, nvJitLinkResult *out_code)
+kn_jitlink_link *kn_jitlink_link_take(nvJitLinkHandle handle)
 {
-    if (!kn_handles_remove(&links, handle)) {
-        return false;
-    }
-    kn_jitlink_link *link = (kn_jitlink_link *)(void *)handle;
+    return kn_handles_remove(&links, handle) ? (kn_jitlink_link *)(void *)handle : NULL;
+}
+
+nvJitLinkResult kn_jitlink_link_destroy(kn_jitlink_link *link, unsigned release)
+{
     const kn_jitlink_calls *real = link->real != NULL ? link->library->open(release) : NULL;
-    *out_code = real != NULL && real->destroy != NULL ? real->destroy(&link->real) : 0;
+    const nvJitLinkResult code =
+        real != NULL && real->destroy != NULL ? real->destroy(&link->real) : 0;
     free_link(link);
-    return true;
+    return code;
 }
 
 kn_jitlink_link *kn_jitlink_link_of(nvJitLinkHandle handle)

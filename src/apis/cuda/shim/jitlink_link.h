@@ -29,6 +29,7 @@ typedef struct kn_jitlink_link {
     kiln_key step; /* of all that was done so far */
     bool plain;    /* the real link has the last word */
     bool counted;  /* what became of it is in the report */
+    bool failed;   /* the last step that was looked up */
     bool completed;
     unsigned completed_release;
     kiln_blob *blob; /* of the completed link; NULL: the real one has it */
@@ -41,9 +42,11 @@ typedef struct kn_jitlink_link {
 /* Copies the options. NULL when out of memory. */
 kn_jitlink_link *kn_jitlink_link_create(const kn_jitlink_real *library, unsigned release,
                                         uint32_t count, const char *const *options);
-/* Destroys the link, and the real one, whose answer is *out_code; 0 if there is none. False if the
- * handle is not that of a link which is alive. */
-bool kn_jitlink_link_destroy(nvJitLinkHandle handle, unsigned release, nvJitLinkResult *out_code);
+/* The link behind a handle, which is no handle from now on: it is yours, to destroy. NULL if the
+ * handle is not that of a link which is alive. Threads: any. */
+kn_jitlink_link *kn_jitlink_link_take(nvJitLinkHandle handle);
+/* Destroys the link, and the real one, whose answer it gives; 0 if there is none. */
+nvJitLinkResult kn_jitlink_link_destroy(kn_jitlink_link *link, unsigned release);
 /* The link behind a handle; NULL if the handle is not that of one which is alive: it is the real
  * library's. It is not read. Threads: any. */
 kn_jitlink_link *kn_jitlink_link_of(nvJitLinkHandle handle);
