@@ -1,6 +1,7 @@
 /* The situations of tests/unit/engine/situations.c, for the frontend of NVRTC and hipRTC: libraries
  * that are not there, with the options of those that are. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +24,8 @@ static char origin_now[16];
 /* What the next compile does; it is taken back then. */
 static struct {
     _Atomic unsigned compiles;
-    int code;
-    bool replaced, secret, includes, odd;
+    _Atomic int code;
+    atomic_bool replaced, secret, includes, odd; /* two threads may compile */
     void (*during)(void);
 } real;
 
@@ -115,17 +116,13 @@ static kiln_status find_identity(const kn_rtc_library *library, kn_rtc_identity 
 static bool identity_holds(const kn_rtc_library *library, const kn_rtc_identity *identity)
 {
     (void)library, (void)identity;
-    const bool holds = !real.replaced;
-    real.replaced = false;
-    return holds;
+    return !atomic_exchange(&real.replaced, false);
 }
 
 static const char *refuse(const kn_rtc_options *options, const kn_rtc_answer *answer)
 {
     (void)options, (void)answer;
-    const bool secret = real.secret;
-    real.secret = false;
-    return secret ? "it is a secret" : NULL;
+    return atomic_exchange(&real.secret, false) ? "it is a secret" : NULL;
 }
 
 static kn_rtc_kind kind;
