@@ -12,7 +12,8 @@
 /* --- the driver ------------------------------------------------------------------------------- */
 
 static kn_opencl_api calls;
-static cl_device_id own_device;
+static cl_device_id own_devices[2]; /* which are one, twice */
+static cl_uint device_count;        /* that a program is for */
 static cl_context own_context;
 
 /* What it does next. */
@@ -115,10 +116,11 @@ static int open_driver(void **state)
     assert_int_equal(
         __real_kn_opencl_library_open(&lib, &calls, path, sizeof(path), &outcome, NULL), KILN_OK);
     assert_int_equal(calls.clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
-    assert_int_equal(calls.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &own_device, NULL),
+    assert_int_equal(calls.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, own_devices, NULL),
                      CL_SUCCESS);
-    own_context = calls.clCreateContext(NULL, 1, &own_device, NULL, NULL, &code);
+    own_context = calls.clCreateContext(NULL, 1, own_devices, NULL, NULL, &code);
     assert_int_equal(code, CL_SUCCESS);
+    own_devices[1] = own_devices[0];
     return 0;
 }
 
@@ -153,11 +155,18 @@ static void compile_program(bool other)
     const kiln_status expected = real.fails                            ? KILN_E_COMPILE
                                  : real.loads == CL_OUT_OF_HOST_MEMORY ? KILN_E_NOMEM
                                                                        : KILN_OK;
+    const kiln_opencl_unit unit = {.struct_size = sizeof(unit),
+                                   .strings = &text,
+                                   .string_count = 1,
+                                   .options = real.odd ? "-DWHEN=__TIME__" : options};
+    const kiln_opencl_request request = {.struct_size = sizeof(request),
+                                         .context = own_context,
+                                         .devices = own_devices,
+                                         .device_count = device_count,
+                                         .units = &unit,
+                                         .unit_count = 1};
     cl_program program = NULL;
-    assert_int_equal(kiln_opencl_build_program(cache_now, own_context, own_device, text,
-                                               real.odd ? "-DWHEN=__TIME__" : options, &program,
-                                               NULL),
-                     expected);
+    assert_int_equal(kiln_opencl_build(cache_now, &request, &program, NULL), expected);
     assert_int_equal(program != NULL, expected == KILN_OK);
     if (program != NULL) {
         assert_string_equal(program->text, text);
@@ -243,11 +252,27 @@ static const kt_frontend opencl = {
 static void opencl_passes_every_situation(void **state)
 {
     (void)state;
+    device_count = 1;
     kt_check_situations(&opencl);
+}
+
+/* Their binaries lie in a frame, which kiln itself can find to be none. */
+static void opencl_for_two_devices_passes_every_situation(void **state)
+{
+    (void)state;
+    kt_frontend two = opencl;
+    two.name = "opencl for two devices";
+    two.impossible[KT_UNSOUND] = NULL;
+    two.impossible[KT_RECORDS] = "a recording has programs for one device";
+    device_count = 2;
+    kt_check_situations(&two);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(opencl_passes_every_situation)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opencl_passes_every_situation),
+        cmocka_unit_test(opencl_for_two_devices_passes_every_situation),
+    };
     return cmocka_run_group_tests(tests, open_driver, NULL);
 }

@@ -39,6 +39,9 @@ static void record_program(void *user, kn_draft *draft, char *target, size_t siz
 kn_loaded kn_opencl_load_call(void *user, kiln_blob *blob, kiln_diag *diag)
 {
     kn_opencl_call *call = (kn_opencl_call *)user;
+    if (!kn_opencl_make_is_sound(call->request, blob)) {
+        return KN_LOAD_UNSOUND;
+    }
     const kiln_status status = kn_opencl_make_loaded(call->request, blob, &call->loaded, diag);
     return status == KILN_OK           ? KN_LOADED
            : status == KILN_E_REJECTED ? KN_LOAD_REFUSED

@@ -362,6 +362,15 @@ static bool split_bytes(const kn_opencl_request *request, const kiln_blob *blob,
     return left == 0;
 }
 
+bool kn_opencl_make_is_sound(const kn_opencl_request *request, const kiln_blob *blob)
+{
+    binaries parts = {0};
+    return request->wish->device_count > 1
+               ? split_bytes(request, blob, &parts)
+               : !request->unit.is_pocl ||
+                     kn_pocl_binary_is_sound(kiln_blob_data(blob), kiln_blob_size(blob));
+}
+
 static kiln_status load_many(const kn_opencl_request *request, const kiln_blob *blob,
                              const char *options, cl_program *out_program, kiln_diag *diag)
 {

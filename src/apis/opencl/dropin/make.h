@@ -32,6 +32,8 @@ kiln_status kn_opencl_make_answered(const kn_opencl_site *site, const kn_opencl_
 kiln_status kn_opencl_make_unit_answers(const kn_opencl_site *site, const kn_opencl_wish *wish,
                                         cl_program program, kiln_blob **out_blob, kiln_diag *diag);
 
+/* False where kiln itself finds that they are none, which no driver need see. */
+bool kn_opencl_make_is_sound(const kn_opencl_request *request, const kiln_blob *blob);
 /* Loads them. KILN_E_REJECTED when the driver does not accept them. */
 kiln_status kn_opencl_make_loaded(const kn_opencl_request *request, const kiln_blob *blob,
                                   cl_program *out_program, kiln_diag *diag);
