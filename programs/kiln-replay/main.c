@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/host.h"
 #include "interpose/replay.h"
 #include "kiln-interpose/enter.h"
 
@@ -18,6 +19,7 @@ static FILE *take_handle(int handle, const char *mode)
 
 int main(int argc, char **argv)
 {
+    host_pass_on_interrupts();
     FILE *in = take_handle(STDIN_FILENO, "r");
     FILE *out = take_handle(STDOUT_FILENO, "w");
     union {

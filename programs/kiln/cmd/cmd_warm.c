@@ -198,6 +198,7 @@ static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_d
 static kiln_status open_targets(warm_work *work, kiln_diag *diag)
 {
     cli_pool *pool = work->context->pool;
+    host_pass_on_interrupts(); /* from here on there may be compilers */
     kiln_status status = targets_open(&work->targets, work->cache, pool, diag);
     if (status == KILN_OK && work->recorded.recording != NULL) {
         status = warm_recorded_adopt(&work->recorded, &work->targets, pool, diag);

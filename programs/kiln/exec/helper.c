@@ -136,21 +136,38 @@ void exec_helpers_destroy(exec_helpers *helpers)
     }
 }
 
+/* It leads a group, as compilers do: the command passes signals on to it, and it to its compilers.
+ */
+static int spawn_leader(const char *program, char *const *argv, char *const *variables, int end,
+                        pid_t *out_process)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawnattr_init(&attributes);
+    if (error != 0) {
+        return error;
+    }
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    error = posix_spawn_file_actions_init(&actions);
+    if (error == 0) {
+        (void)posix_spawn_file_actions_adddup2(&actions, end, STDIN_FILENO);
+        (void)posix_spawn_file_actions_adddup2(&actions, end, STDOUT_FILENO);
+        error = posix_spawn(out_process, program, &actions, &attributes, argv, variables);
+        (void)posix_spawn_file_actions_destroy(&actions);
+    }
+    (void)posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
 static kiln_status spawn_helper(const exec_helpers *helpers, helper *one, int end, kiln_diag *diag)
 {
     char back[16];
     char *argv[] = {(char *)(uintptr_t)helpers->program, (char *)(uintptr_t)helpers->recording,
                     back, (char *)(uintptr_t)helpers->scratch, NULL};
-    posix_spawn_file_actions_t actions;
     (void)snprintf(back, sizeof(back), "%d", one->back);
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error == 0) {
-        (void)posix_spawn_file_actions_adddup2(&actions, end, STDIN_FILENO);
-        (void)posix_spawn_file_actions_adddup2(&actions, end, STDOUT_FILENO);
-        error = posix_spawn(&one->process, helpers->program, &actions, NULL, argv,
-                            one->target != NULL ? helpers->plain : helpers->under);
-        (void)posix_spawn_file_actions_destroy(&actions);
-    }
+    const int error =
+        spawn_leader(helpers->program, argv, one->target != NULL ? helpers->plain : helpers->under,
+                     end, &one->process);
     return error == 0
                ? KILN_OK
                : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install the whole package kiln",

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Ctrl-C ends the command by its signal, and the compiler that it runs with it.
+# Ctrl-C ends the command by its signal, and with it the compiler that it or its worker runs.
 need cpu
 cat >k.c <<'CODE'
 #include <kiln_kernel.h>
@@ -15,7 +15,7 @@ CODE
 cat >slow-cc <<'CODE'
 #!/bin/sh
 case " $* " in
-*" -shared "*) echo $$ >"$STARTED.new" && mv "$STARTED.new" "$STARTED" && exec sleep 1000 ;;
+*" -shared "*) echo $$ $PPID >"$STARTED.new" && mv "$STARTED.new" "$STARTED" && exec sleep 1000 ;;
 esac
 exec cc "$@"
 CODE
@@ -32,21 +32,34 @@ until_it() {
     done
 }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
-for signal in INT TERM HUP; do
+interrupt() { # SIGNAL COMMAND...
+    signal=$1
+    shift
     rm -f started
     # A background job of sh ignores SIGINT; python does not hand that on.
     python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execv(sys.argv[1], sys.argv[1:])' "$KILN" compile k.c -b cpu >out 2>err </dev/null &
+os.execv(sys.argv[1], sys.argv[1:])' "$KILN" "$@" >out 2>err </dev/null &
     job=$!
     until_it test -e started
-    compiler=$(cat started)
-    kill -s $signal $job
+    read -r compiler parent <started
+    kill -s "$signal" $job
     wait $job 2>/dev/null
     echo "$signal: $(($? - 128))"
-    until_it gone "$compiler" && echo "the compiler ended, too"
+    until_it gone "$compiler" && until_it gone "$parent" && echo "the compiler ended, too"
     # A compiler that was ended so is no failure to tell. That a script bypasses the cache is told when it has taken long.
     grep -v "bypasses the cache" err
+}
+for signal in INT TERM HUP; do
+    interrupt $signal compile k.c -b cpu
+done
+printf '{"kiln_manifest": 1, "kernels": [{"name": "one", "sources": {"c": "k.c"}, "entry": "one", "args": [{"name": "y", "kind": "out", "type": "f32", "shape": [16]}], "launch": {"global": [16]}}]}\n' >k.json
+echo "$ kiln warm k.json"
+interrupt TERM warm k.json --target cpu:0
+"$TAPE" recording walk cpu:0 1 k.c
+for signal in INT TERM HUP; do
+    echo "$ kiln warm recording"
+    interrupt $signal warm recording
 done
 # What is ignored stays so.
 rm -f started
