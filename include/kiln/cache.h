@@ -12,7 +12,8 @@
  *    they never see half an entry.
  *  - A cache may be used from many threads. After fork() the child may go on using it.
  *
- *     const kiln_field fields[] = {{"source", text, length}, {"compiler", version, 0}};
+ *     const kiln_field fields[] = {{"source", text, length},
+ *                                  {"compiler", version, strlen(version)}};
  *     kiln_blob *blob = NULL;
  *     if (kiln_cache_compile(cache, "my-engine.spirv", fields, 2, compile, user, &blob, &diag) ==
  *         KILN_OK) {
@@ -257,7 +258,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
 typedef struct kiln_field {
     const char *name;
     const char *text;
-    size_t length; /* 0: up to the NUL */
+    size_t length;
 } kiln_field;
 
 /* kiln_cache_get_or_compile for a recipe of `stage`, revision 1, with these fields in this order.

@@ -261,7 +261,7 @@ void kiln_recipe_add_text(kiln_recipe *recipe, const char *name, const char *tex
 {
     if (begin_field(recipe, name, "text")) {
         if (length <= MAX_INLINE) {
-            append_quoted(&recipe->text, text, length);
+            append_quoted(&recipe->text, text != NULL ? text : "", length);
         } else {
             append_digest(recipe, text, length);
         }

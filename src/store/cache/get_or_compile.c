@@ -2,8 +2,6 @@
  * This file must not depend on what a compile does. */
 #include "store/cache/get_or_compile.h"
 
-#include <string.h>
-
 #include <kiln/unstable/binding.h>
 
 #include "base/checked.h"
@@ -87,8 +85,7 @@ kiln_status kiln_cache_compile(kiln_cache *cache, const char *stage, const kiln_
         return status;
     }
     for (size_t i = 0; i < count; i++) {
-        const size_t length = fields[i].length > 0 ? fields[i].length : strlen(fields[i].text);
-        kiln_recipe_add_text(recipe, fields[i].name, fields[i].text, length);
+        kiln_recipe_add_text(recipe, fields[i].name, fields[i].text, fields[i].length);
     }
     status = kiln_cache_get_or_compile(cache, recipe, compile, user, out_blob, NULL, diag);
     kiln_recipe_destroy(recipe);

@@ -473,6 +473,25 @@ KT_TEST_IN_DIR(a_broken_recipe_is_refused)
     kiln_cache_destroy(cache);
 }
 
+/* A text of no length is empty, whatever is behind it: nothing beyond it is read. */
+KT_TEST_IN_DIR(fields_are_as_long_as_they_say)
+{
+    kiln_cache *cache = ks_cache(*state);
+    const char unended[] = {'x', 'y', 'z'};
+    const char *const texts[] = {"", unended, NULL, unended};
+    ks_compile compile = {.text = "x"};
+    for (size_t i = 0; i < 4; i++) {
+        const kiln_field fields[] = {{"source", texts[i], i / 3}, {"options", "-O", 2}};
+        kiln_blob *blob = NULL;
+        assert_int_equal(
+            kiln_cache_compile(cache, "test", fields, 2, ks_compile_run, &compile, &blob, NULL),
+            KILN_OK);
+        assert_int_equal(compile.runs, 1 + i / 3);
+        kiln_blob_release(blob);
+    }
+    kiln_cache_destroy(cache);
+}
+
 /* --- out of memory ---------------------------------------------------------------------------- */
 
 typedef struct without_memory {
