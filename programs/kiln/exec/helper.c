@@ -18,13 +18,15 @@
 
 extern char **environ;
 
-enum { HELPERS_MAX = 1024, LOG_MAX = 16 << 20 };
+/* Workers that have nothing to do, of all targets: each holds a compiler or driver in memory. */
+enum { HELPERS_MAX = 1024, IDLE_MAX = 8, LOG_MAX = 16 << 20 };
 
 typedef struct helper {
     pid_t process;
     FILE *answers;      /* its socket, which takes the questions, too */
     const char *target; /* of its runtime; NULL: it makes calls */
     int back;           /* its compilers: how many newer ones there are */
+    uint64_t turn;      /* of its last program */
     bool busy;
 } helper;
 
@@ -35,7 +37,7 @@ struct exec_helpers {
     const char *recording;
     const char *scratch;   /* the workers' directory; removes what a killed one leaves */
     char **plain, **under; /* variables: without, and with kiln's libraries under compilers */
-    uint64_t put_failures;
+    uint64_t put_failures, turns;
     kiln_diag trouble; /* why there is none */
     helper helpers[HELPERS_MAX];
     size_t count;
@@ -121,7 +123,7 @@ static int end_helper(helper *one)
     }
     while (one->process > 0 && waitpid(one->process, &status, 0) < 0 && errno == EINTR) {
     }
-    *one = (helper){.target = one->target, .back = one->back, .busy = one->busy};
+    *one = (helper){.target = one->target, .back = one->back, .turn = one->turn, .busy = one->busy};
     return status;
 }
 
@@ -203,23 +205,37 @@ static bool is_for(const helper *one, const char *target, int back)
                                                   : strcmp(one->target, target) == 0);
 }
 
-/* One that has nothing to do, of that target or version, or an empty place; NULL: all are busy. */
+/* One that has nothing to do, of that target or version, or an empty place, or that of another
+ * which has not been used for the longest time; NULL: all are busy. */
 static helper *take_helper(exec_helpers *helpers, const char *target, int back)
 {
-    helper *found = NULL;
+    helper *found = NULL, *oldest = NULL;
+    size_t idle = 0;
     host_mutex_lock(helpers->mutex);
     for (size_t i = 0; found == NULL && i < helpers->count; i++) {
         helper *one = &helpers->helpers[i];
-        found = one->busy || !is_for(one, target, back) ? NULL : one;
+        if (!one->busy && is_for(one, target, back)) {
+            found = one;
+        } else if (!one->busy && one->process > 0) {
+            idle++;
+            oldest = oldest == NULL || one->turn < oldest->turn ? one : oldest;
+        }
     }
+    found = found == NULL && idle >= IDLE_MAX ? oldest : found;
     if (found == NULL && helpers->count < HELPERS_MAX) {
         found = &helpers->helpers[helpers->count++];
         *found = (helper){.target = target, .back = back};
     }
     if (found != NULL) {
         found->busy = true;
+        found->turn = ++helpers->turns;
     }
     host_mutex_unlock(helpers->mutex);
+    if (found != NULL && !is_for(found, target, back)) {
+        (void)end_helper(found);
+        found->target = target;
+        found->back = back;
+    }
     return found;
 }
 
