@@ -205,23 +205,33 @@ static bool is_for(const helper *one, const char *target, int back)
                                                   : strcmp(one->target, target) == 0);
 }
 
-/* One that has nothing to do, of that target or version, or an empty place, or that of another
- * which has not been used for the longest time; NULL: all are busy. */
-static helper *take_helper(exec_helpers *helpers, const char *target, int back)
+/* Under the mutex: one that has nothing to do, of that target or version; else, where many have
+ * nothing to do, the one that was used the longest time ago. */
+static helper *find_idle(exec_helpers *helpers, const char *target, int back)
 {
-    helper *found = NULL, *oldest = NULL;
+    helper *oldest = NULL;
     size_t idle = 0;
-    host_mutex_lock(helpers->mutex);
-    for (size_t i = 0; found == NULL && i < helpers->count; i++) {
+    for (size_t i = 0; i < helpers->count; i++) {
         helper *one = &helpers->helpers[i];
-        if (!one->busy && is_for(one, target, back)) {
-            found = one;
-        } else if (!one->busy && one->process > 0) {
+        if (one->busy) {
+            continue;
+        }
+        if (is_for(one, target, back)) {
+            return one;
+        }
+        if (one->process > 0) {
             idle++;
             oldest = oldest == NULL || one->turn < oldest->turn ? one : oldest;
         }
     }
-    found = found == NULL && idle >= IDLE_MAX ? oldest : found;
+    return idle >= IDLE_MAX ? oldest : NULL;
+}
+
+/* NULL: all are busy. */
+static helper *take_helper(exec_helpers *helpers, const char *target, int back)
+{
+    host_mutex_lock(helpers->mutex);
+    helper *found = find_idle(helpers, target, back);
     if (found == NULL && helpers->count < HELPERS_MAX) {
         found = &helpers->helpers[helpers->count++];
         *found = (helper){.target = target, .back = back};
