@@ -89,11 +89,10 @@ static bool open_kept(kn_layer_kept *kept)
 {
     if (!kept->opened) {
         kept->opened = true;
-        kiln_status status =
-            kn_vulkan_recipe(kept->site, KN_STAGE_AT(vulkan_layer_kept), &kept->recipe, NULL);
-        if (status == KILN_OK) {
+        if (kn_vulkan_recipe(kept->site, KN_STAGE_AT(vulkan_layer_kept), &kept->recipe, NULL) ==
+            KILN_OK) {
             kn_recipe_add_string(kept->recipe, "program", kept->name);
-            status = kn_recipe_end(&kept->recipe, NULL);
+            kn_ignore(kn_recipe_end(&kept->recipe, NULL)); /* NULL if it failed */
         }
     }
     return kept->recipe != NULL;
