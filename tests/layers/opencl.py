@@ -68,9 +68,11 @@ def neutral(text):
 
 def check_same(expected, got, when):
     if expected != got:
+        title = ""
         for a, b in zip(expected.splitlines(), got.splitlines()):
+            title = a if a.startswith("-- ") else title
             if a != b:
-                print(f"{when}:\n- {a}\n+ {b}")
+                print(f"{when}, {title}:\n- {a}\n+ {b}")
         raise AssertionError(when)
 
 
