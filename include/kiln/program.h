@@ -21,8 +21,8 @@ typedef struct kiln_build_options {
     /* Do not wait for a compile. What the cache does not have is compiled in the background, and
      * the program that is returned runs the first of `fallback` that the device takes until then:
      * a variant that compiles at once, or that is cached. Then it switches, for good, between two
-     * launches. Without such a fallback the build waits. `progress` is not called for what goes on
-     * in the background. kiln_program_wait. */
+     * launches. Without such a fallback the build waits. `progress` is not called for background
+     * compiles. See kiln_program_wait. */
     bool background;
     const kiln_source *fallback; /* may be NULL; borrowed for the call */
     size_t fallback_count;

@@ -39,7 +39,7 @@ typedef struct kn_place {
     uint32_t index;
     uint32_t name;
     uint32_t name_length;
-    uint32_t dir;  /* row in `directories` plus 1, whose path is the start of the name; 0: none */
+    uint32_t dir;  /* row in `dirs` plus 1, whose path is the start of the name; 0: none */
     uint32_t next; /* of the same kind in that directory, plus 1; 0: the last. Not in the bytes */
 } kn_place;
 

@@ -58,7 +58,7 @@ static bool below_nothing(check *c, const kn_header_list_directory *row)
     return known == &missing;
 }
 
-/* What is at a place: in its directory, or with `directory` NULL by its path. */
+/* What is at a place: in its directory, or with `dir` NULL by its path. */
 static kiln_status look_at_place(check *c, const kn_dir *dir, const kn_place *place,
                                  kn_include_file *out_file)
 {
@@ -126,7 +126,7 @@ static kiln_status check_header(check *c, const kn_dir *dir, kn_header_list_head
     return KILN_OK;
 }
 
-/* All rows of one directory; `directory` NULL: by their paths. */
+/* All rows of one directory; `dir` NULL: by their paths. */
 static kiln_status check_rows(check *c, const kn_header_list_directory *row, const kn_dir *dir)
 {
     kiln_status status = KILN_OK;

@@ -39,7 +39,7 @@ typedef struct kn_include_file {
 kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request *request);
 void kn_include_path_deinit(kn_include_path *path);
 
-/* What the answer of a search depends on besides the places, as text: "memory", "directory", number
+/* What the answer of a search depends on besides the places, as text: "memory", "folder", number
  * of dirs and which are skipped, completeness. Part of the header list's recipe. */
 void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out);
 

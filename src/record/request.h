@@ -52,7 +52,7 @@ typedef struct kn_recorded_text {
 } kn_recorded_text;
 
 /* A file that the text reached, at the path under which the compiler opens it, relative ones as
- * seen from `directory`. */
+ * seen from `dir`. */
 typedef struct kn_recorded_file {
     const char *path;
     kn_object content;

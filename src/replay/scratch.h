@@ -31,7 +31,7 @@ void kn_scratch_deinit(kn_scratch *scratch);
 kiln_status kn_scratch_fill(kn_scratch *scratch, const char *recording, const kn_recorded *program,
                             char **out_tree, kiln_diag *diag);
 
-/* Where a path of the program is in its tree; free(). `directory` is the program's current
+/* Where a path of the program is in its tree; free(). `dir` is the program's current
  * directory: relative paths are seen from there. NULL: no memory. */
 char *kn_scratch_path(const char *tree, const char *dir, const char *path);
 /* Whether a file of the program lies in this directory of its tree, at any depth. */

@@ -62,7 +62,7 @@ void kn_dylib_retire(kn_dylib *lib);
 const char *kn_dylib_path(const kn_dylib *lib);         /* of the file that was mapped */
 void *kn_dylib_symbol(kn_dylib *lib, const char *name); /* or NULL */
 
-/* Loads a shared object from bytes; each call loads again. `directories` (NULL-terminated,
+/* Loads a shared object from bytes; each call loads again. `dirs` (NULL-terminated,
  * absolute) is for tests: where to put the bytes; NULL tries an anonymous file in memory, then the
  * temporary directories. KILN_E_REJECTED with the loader's words when the object is at fault,
  * KILN_E_UNAVAILABLE when no place allows execution. */

@@ -60,10 +60,9 @@ typedef struct kn_file_gate {
 } kn_file_gate;
 #define KN_FILE_LARGE ((size_t)1 << 20) /* a smaller one is read at once */
 
-/* As kn_file_read without following a link, into memory whose first bytes, `before` at least, are
- * the caller's: the file lies after them at *out_at, on a line of the processor's caches. One
- * allocation holds what is read and what stands for it. `path` is relative to `directory` unless
- * that is NULL. `gate` may be NULL; what it does not take is KILN_E_INVALID. */
+/* As kn_file_read, without following a link. One allocation holds at least `before` bytes for the
+ * caller, then the file at *out_at, aligned to a cache line. `path` is relative to `dir` unless
+ * that is NULL. `gate` may be NULL; a file that it refuses is KILN_E_INVALID. */
 kiln_status kn_file_read_behind(const kn_held_dir *dir, const char *path, size_t limit,
                                 const kn_file_gate *gate, size_t before, void **out_memory,
                                 size_t *out_at, size_t *out_size, kn_file_facts *out_facts,

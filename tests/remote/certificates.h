@@ -52,8 +52,8 @@ static inline long kc_serial(const char *name)
     return serial;
 }
 
-/* In `directory`, as <name>.crt and <name>.key. `issuer` NULL: an authority. `names` is what the
- * certificate is good for ("IP:127.0.0.1"); it runs out `seconds` from now. */
+/* Writes <name>.crt and <name>.key into `dir`. A NULL `issuer` makes an authority. `names` are the
+ * certificate's alternative names ("IP:127.0.0.1"); it expires `seconds` from now. */
 static inline kc_identity kc_make(const char *dir, const char *name, const kc_identity *issuer,
                                   const char *names, long seconds)
 {

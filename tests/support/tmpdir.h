@@ -25,7 +25,7 @@ void kt_file_write(const char *path, const void *data, size_t size);
 char *kt_file_read(const char *path, size_t *out_size);
 bool kt_file_exists(const char *path);    /* of any kind, links not followed */
 unsigned kt_file_lines(const char *path); /* how many it has; 0 where there is no file */
-/* The number of files that are not directories below `directory`, at any depth; 0 if there is none.
+/* The number of files that are not directories below `dir`, at any depth; 0 if there is none.
  */
 size_t kt_file_count(const char *dir);
 

@@ -12,8 +12,9 @@ KILN_BEGIN_DECLS
  * nothing to do: it gives KILN_MISS.
  *
  * Until the cache is destroyed, or the program is stored and you have released it, kiln holds a
- * reference of each program of PoCL, and with it the context. Destroy the cache before the process
- * begins to exit: the driver is called. A process that never destroys it stores what was captured.
+ * reference of each program of PoCL, and with it the context. Destroying the cache calls the
+ * driver, so do it before the process begins to exit. Without that only captured programs are
+ * stored.
  * Threads: any.   Blocks: disk, PoCL; the first time for as long as PoCL compiles all kernels.
  * Owns: nothing is kept. `cache` is the one that the program was built with, not NULL.
  * Fails: KILN_MISS (no diag) when the cache is only read, or kiln has not kept the program (it was

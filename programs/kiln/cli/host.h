@@ -82,7 +82,7 @@ bool host_exists(const char *path);
 /* The directory part of a path ("." if it has none), and the name after it. */
 char *host_dir_of(cli_pool *pool, const char *path);
 const char *host_name_of(const char *path);
-/* `path` seen from `directory`: itself if it is absolute. */
+/* Joins `dir` and `path`; an absolute path stays as it is. */
 char *host_join(cli_pool *pool, const char *dir, const char *path);
 
 /* Bytes and files below a directory, links not followed. False if it is not there or not

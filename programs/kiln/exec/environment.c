@@ -47,7 +47,7 @@ static char *check_directory(cli_pool *pool, const char *directory, kiln_diag *d
     return NULL;
 }
 
-/* `directory` without links, if the core lies in it. NULL: it does not. */
+/* `dir` without links, if the core lies in it. NULL: it does not. */
 static char *take_directory(cli_pool *pool, const char *directory)
 {
     char resolved[PATH_MAX];

@@ -49,8 +49,8 @@ struct kiln_program {
  * known. */
 kiln_program *kn_program_find(kiln_device *device, const kn_build *build);
 
-/* The last stage of a build gave a loaded program and no bytes: threads that wait for the same wait
- * on until the build has made a kiln_program of it, or has failed. */
+/* Call when the last stage returned a loaded program without bytes: threads that wait for the same
+ * program keep waiting until the build has created its kiln_program, or has failed. */
 void kn_program_expect(kn_build *build);
 void kn_program_expected(kn_build *build);
 /* True when a build has, or had and made a kiln_program of, what `build` is about to compile. */

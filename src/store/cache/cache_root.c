@@ -18,7 +18,7 @@ bool kn_cache_namespace_valid(const char *name)
     return name == NULL || name[0] == '\0' || (kn_name_valid(name) && name[0] != '.');
 }
 
-/* A process may hand the directory of its cache and KILN_NAMESPACE to a child. `directory` is that
+/* A process may hand the directory of its cache and KILN_NAMESPACE to a child. `dir` is that
  * of the root. */
 static bool is_namespace_root(const char *root, const char *dir, const char *name)
 {

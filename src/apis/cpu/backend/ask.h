@@ -18,7 +18,7 @@ typedef struct cpu_ask {
     kn_process_result result; /* filled */
 } cpu_ask;
 
-/* Asks all of them at once, as far as threads can be started; in English, in `directory`. */
+/* Asks all of them at once, as far as threads can be started; in English, in `dir`. */
 void kn_cpu_ask_together(const char *dir, cpu_ask *asks, size_t count);
 /* NULL-safe. */
 void kn_cpu_asks_deinit(cpu_ask *asks, size_t count);

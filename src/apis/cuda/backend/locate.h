@@ -33,11 +33,11 @@ extern const kn_cuda_name_set kn_cuda_names;
 /* "13.0", or "13"; not "13.0.1". */
 bool kn_cuda_read_dotted(const char *text, int *major, int *minor);
 
-/* A toolkit whose libraries lie in `directory`. */
+/* A toolkit whose libraries lie in `dir`. */
 bool kn_cuda_toolkit_in(const char *dir, kn_cuda_toolkit *toolkit);
 /* An installation at `base`, which may be NULL. */
 bool kn_cuda_toolkit_under(const char *base, kn_cuda_toolkit *toolkit);
-/* The newest of the installations `prefix`VERSION in `directory`. */
+/* The newest of the installations `prefix`VERSION in `dir`. */
 bool kn_cuda_toolkit_numbered(const char *dir, const char *prefix, kn_cuda_toolkit *toolkit);
 /* In the directory of a file; takes the path over, which may be NULL. */
 bool kn_cuda_toolkit_next_to(char *file, kn_cuda_toolkit *toolkit);

@@ -28,7 +28,7 @@ typedef struct kn_hip_name_set {
 extern const kn_hip_name_set kn_hip_names;
 
 /* In locate.c. Fill hip->library, hip->builtins and hip->runtime from an absolute directory, from
- * `directory` below `base` (which may be NULL); the third only the runtime. False, and nothing is
+ * `dir` below `base` (which may be NULL); the third only the runtime. False, and nothing is
  * filled, where hipRTC (the runtime) is not there. */
 bool kn_hip_look_in(kn_hip *hip, const char *directory);
 bool kn_hip_look_under(kn_hip *hip, const char *base, const char *dir);

@@ -1,5 +1,5 @@
-/* The functions that stand in for hipRTC's: what hipRTC has alone, and the table. Compiled twice:
- * for a library of its own, and, with KN_HIPRTC_INSIDE, for the one inside HIP's runtime. */
+/* The hipRTC functions of the shim that NVRTC does not have, and the table of all. Compiled twice:
+ * for a separate hipRTC library, and with KN_HIPRTC_INSIDE for the hipRTC inside HIP's runtime. */
 #include <limits.h>
 #include <stdlib.h>
 

@@ -368,9 +368,8 @@ void kn_opencl_input_leave(kn_opencl_input *input)
     (void)kn_file_remove_dir(input->dir);
 }
 
-/* What stands for "directory/m/", "directory/h/" and "directory/i0/" in a log, and how long that is
- * there.
- */
+/* A log names the private directory as DIR/m/, DIR/h/ or DIR/i0/. Returns the user's name for the
+ * one at `at`, and the length of the private name. */
 static const char *user_name(const kn_opencl_input *input, const char *at, size_t *out_length)
 {
     size_t length = strlen(input->dir);

@@ -34,7 +34,7 @@ typedef struct kn_opencl_input {
     size_t file_count;
 } kn_opencl_input;
 
-/* Copies all it needs. `directory` is the private directory's name in an earlier compile whose
+/* Copies all it needs. `dir` is the private directory's name in an earlier compile whose
  * options are to be repeated to the letter, or NULL for a fresh one. KILN_E_INVALID for text that
  * no compiler can take (a line break in a definition, a header named by an absolute path). */
 kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *source, const char *dir,

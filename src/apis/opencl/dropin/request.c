@@ -228,7 +228,7 @@ static bool ships_header(void *user, const char *name)
 }
 
 /* Compilers differ in whether "x.h" in a text without a file is looked for in the current directory
- * first, and in what quotes around a directory mean. So all ways are followed: `directory` is "."
+ * first, and in what quotes around a directory mean. So all ways are followed: `dir` is "."
  * for the one and NULL for the other. One that cannot be followed may be the driver's. */
 static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *part, size_t reading,
                                    const char *dir, kiln_diag *diag)

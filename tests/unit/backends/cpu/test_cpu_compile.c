@@ -104,7 +104,7 @@ static void K5_no_path_in_the_object(void **state)
     expect_no_path(*state, debug, 1);
 }
 
-/* The object of a source with a header in `directory`/inc/part.h, compiled in `current`. */
+/* The object of a source with a header in `dir`/inc/part.h, compiled in `current`. */
 static void compile_in(const char *dir, const char *current, kn_artifact *artifact)
 {
     static const char *const debug[] = {"-g"};

@@ -47,7 +47,7 @@ static void make_dir(char *path)
     free(path);
 }
 
-/* `program` appears in `directory`, which the memo of an earlier process does not know of. */
+/* `program` appears in `dir`, which the memo of an earlier process does not know of. */
 static void appears(const char *dir, const char *program)
 {
     rig_memo memo = {.count = 0};

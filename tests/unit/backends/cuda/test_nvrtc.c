@@ -213,7 +213,7 @@ static void write_header(const char *dir, const char *name, const char *text)
     free(parent);
 }
 
-/* Compiles with the directories A and B of `directory`, and says where it came from and what it
+/* Compiles with the directories A and B of `dir`, and says where it came from and what it
  * holds. */
 static kiln_origin compile_in(const char *dir, const char *text, const char *name,
                               const char *const *options, size_t count, kiln_blob **out_blob)

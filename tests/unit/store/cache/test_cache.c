@@ -473,7 +473,7 @@ KT_TEST_IN_DIR(a_broken_recipe_is_refused)
     kiln_cache_destroy(cache);
 }
 
-/* A text of no length is empty, whatever is behind it: nothing beyond it is read. */
+/* A field of length 0 is empty: its pointer is not read, and may be NULL. */
 KT_TEST_IN_DIR(fields_are_as_long_as_they_say)
 {
     kiln_cache *cache = ks_cache(*state);
