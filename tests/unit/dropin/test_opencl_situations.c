@@ -18,7 +18,7 @@ static cl_context own_context;
 
 /* What it does next. */
 static struct {
-    bool is_pocl, includes; /* until the end of the row; the others until the end of a compile */
+    _Atomic bool is_pocl, includes; /* until the row ends; the others until a compile ends */
     _Atomic bool fails, unreadable, odd;
     _Atomic cl_int loads; /* the error of a load */
     _Atomic unsigned compiles;
@@ -210,26 +210,6 @@ static void change_header(void)
     real.during = write_header;
 }
 
-static void hide_binary(void)
-{
-    real.unreadable = true;
-}
-
-static void fail_compile(void)
-{
-    real.fails = true;
-}
-
-static void pass_odd_option(void)
-{
-    real.odd = true;
-}
-
-static void be_pocl(void)
-{
-    real.is_pocl = true;
-}
-
 static const kt_frontend opencl = {
     .name = "opencl",
     .target = "opencl-fake-platform-fake-device-r-3000",
@@ -239,13 +219,12 @@ static const kt_frontend opencl = {
     .compile = compile_program,
     .compiles = count_compiles,
     .during = call_during,
-    .events = {[KT_REFUSES] = refuse_load,
-               [KT_LOAD_FAILS] = lack_memory,
-               [KT_HEADER] = change_header,
-               [KT_PRIVATE] = hide_binary,
-               [KT_FAILS] = fail_compile,
-               [KT_BYPASSES] = pass_odd_option,
-               [KT_DEFERS] = be_pocl},
+    .events =
+        {[KT_REFUSES] = refuse_load, [KT_LOAD_FAILS] = lack_memory, [KT_HEADER] = change_header},
+    .flags = {[KT_PRIVATE] = &real.unreadable,
+              [KT_FAILS] = &real.fails,
+              [KT_BYPASSES] = &real.odd,
+              [KT_DEFERS] = &real.is_pocl},
     .impossible = {[KT_COMPILER] = "the key has the build ids of what the process has mapped",
                    [KT_UNSOUND] = "only the driver knows a binary, and refuses what is none"}};
 

@@ -141,26 +141,6 @@ static void call_during(void (*call)(void))
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void refuse_binary(void)
-{
-    real.refuses = true;
-}
-
-static void hide_binary(void)
-{
-    real.has_no_binary = true;
-}
-
-static void fail_compile(void)
-{
-    real.fails = true;
-}
-
-static void hide_formats(void)
-{
-    real.has_no_formats = true;
-}
-
 static const kt_frontend opengl = {
     .name = "opengl",
     .target = "opengl",
@@ -170,10 +150,10 @@ static const kt_frontend opengl = {
     .compile = compile_program,
     .compiles = count_compiles,
     .during = call_during,
-    .events = {[KT_REFUSES] = refuse_binary,
-               [KT_PRIVATE] = hide_binary,
-               [KT_FAILS] = fail_compile,
-               [KT_BYPASSES] = hide_formats},
+    .flags = {[KT_REFUSES] = &real.refuses,
+              [KT_PRIVATE] = &real.has_no_binary,
+              [KT_FAILS] = &real.fails,
+              [KT_BYPASSES] = &real.has_no_formats},
     .impossible = {[KT_LOAD_FAILS] = "OpenGL gives no reason: what does not load is refused",
                    [KT_HEADER] = "a shader that includes bypasses the cache",
                    [KT_COMPILER] = "the key has the build ids of what the process has mapped",

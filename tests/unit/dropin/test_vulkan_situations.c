@@ -176,26 +176,6 @@ static void call_during(void (*call)(void))
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void refuse_data(void)
-{
-    real.refuses = true;
-}
-
-static void lack_memory(void)
-{
-    real.lacks_memory = true;
-}
-
-static void spoil_data(void)
-{
-    real.spoils = true;
-}
-
-static void fail_compile(void)
-{
-    real.fails = true;
-}
-
 static const kt_frontend vulkan = {
     .name = "vulkan",
     .target = "vulkan-1234-5678",
@@ -205,10 +185,10 @@ static const kt_frontend vulkan = {
     .compile = compile_pipeline,
     .compiles = count_compiles,
     .during = call_during,
-    .events = {[KT_REFUSES] = refuse_data,
-               [KT_LOAD_FAILS] = lack_memory,
-               [KT_PRIVATE] = spoil_data,
-               [KT_FAILS] = fail_compile},
+    .flags = {[KT_REFUSES] = &real.refuses,
+              [KT_LOAD_FAILS] = &real.lacks_memory,
+              [KT_PRIVATE] = &real.spoils,
+              [KT_FAILS] = &real.fails},
     .impossible = {[KT_HEADER] = "SPIR-V includes nothing",
                    [KT_COMPILER] = "the process has its driver, and another has another UUID",
                    [KT_BYPASSES] = "every pipeline has a key",

@@ -43,7 +43,9 @@ static void compile_another(void)
 
 static void cause(kt_event event)
 {
-    if (now->events[event] != NULL) {
+    if (now->flags[event] != NULL) {
+        *now->flags[event] = true;
+    } else if (now->events[event] != NULL) {
         now->events[event]();
     }
 }

@@ -39,8 +39,10 @@ typedef struct kt_frontend {
     unsigned (*compiles)(void);
     /* To be called in the next compile, once. */
     void (*during)(void (*call)(void));
-    void (*events[KT_EVENTS])(
-        void); /* NULL: only the reason below is needed, or nothing is to do */
+    /* How to cause an event: set a flag, or call a function. Neither: only the reason below is
+     * needed, or nothing is to do. */
+    _Atomic bool *flags[KT_EVENTS];
+    void (*events[KT_EVENTS])(void);
     const char
         *impossible[KT_EVENTS];  /* why an event cannot happen to this frontend; NULL: it can */
     const char *(*origin)(void); /* in the last report; NULL: it reports to nobody */

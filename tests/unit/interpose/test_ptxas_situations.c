@@ -23,7 +23,7 @@ static char origin_now[16];
 static struct {
     unsigned compiles, became;
     int code;
-    bool replaced, names_input, odd, lines;
+    _Atomic bool replaced, names_input, odd, lines;
     void (*during)(void);
 } real;
 
@@ -194,21 +194,6 @@ static void change_source(void)
     real.during = write_source;
 }
 
-static void replace_tool(void)
-{
-    real.replaced = true;
-}
-
-static void name_input(void)
-{
-    real.names_input = true;
-}
-
-static void pass_odd_option(void)
-{
-    real.odd = true;
-}
-
 #define BYTES "the program gets a file, which no driver has loaded"
 #define ALONE "a process has one compile"
 
@@ -222,11 +207,10 @@ static const kt_frontend ptxas = {
     .compiles = count_compiles,
     .during = call_during,
     .origin = find_origin,
-    .events = {[KT_FAILS] = fail_compile,
-               [KT_HEADER] = change_source,
-               [KT_COMPILER] = replace_tool,
-               [KT_PRIVATE] = name_input,
-               [KT_BYPASSES] = pass_odd_option},
+    .events = {[KT_FAILS] = fail_compile, [KT_HEADER] = change_source},
+    .flags = {[KT_COMPILER] = &real.replaced,
+              [KT_PRIVATE] = &real.names_input,
+              [KT_BYPASSES] = &real.odd},
     .impossible = {[KT_REFUSES] = BYTES,
                    [KT_LOAD_FAILS] = BYTES,
                    [KT_QUARANTINED] = BYTES,

@@ -207,21 +207,6 @@ static void change_header(void)
     real.during = write_header;
 }
 
-static void replace_library(void)
-{
-    real.replaced = true;
-}
-
-static void make_secret(void)
-{
-    real.secret = true;
-}
-
-static void pass_odd_option(void)
-{
-    real.odd = true;
-}
-
 #define BYTES "the program gets bytes, which no driver has loaded"
 
 static void check_kind(const kn_rtc_kind *real_kind, const char *option, const char *target)
@@ -236,11 +221,10 @@ static void check_kind(const kn_rtc_kind *real_kind, const char *option, const c
         .compiles = count_compiles,
         .during = call_during,
         .origin = find_origin,
-        .events = {[KT_FAILS] = fail_compile,
-                   [KT_HEADER] = change_header,
-                   [KT_COMPILER] = replace_library,
-                   [KT_PRIVATE] = make_secret,
-                   [KT_BYPASSES] = pass_odd_option},
+        .events = {[KT_FAILS] = fail_compile, [KT_HEADER] = change_header},
+        .flags = {[KT_COMPILER] = &real.replaced,
+                  [KT_PRIVATE] = &real.secret,
+                  [KT_BYPASSES] = &real.odd},
         .impossible = {[KT_REFUSES] = BYTES,
                        [KT_LOAD_FAILS] = BYTES,
                        [KT_QUARANTINED] = BYTES,

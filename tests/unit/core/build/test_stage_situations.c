@@ -16,7 +16,7 @@ static _Thread_local char origin_now[16];
 static struct {
     _Atomic unsigned compiles;
     kiln_status loads; /* not KILN_OK: the next load gives that */
-    bool fails, replaced, includes, odd, live, later;
+    _Atomic bool fails, replaced, includes, odd, live, later;
     void (*during)(void);
 } real;
 
@@ -235,29 +235,9 @@ static void change_header(void)
     real.during = write_header;
 }
 
-static void replace_compiler(void)
-{
-    real.replaced = true;
-}
-
-static void give_no_bytes(void)
-{
-    real.live = true;
-}
-
 static void give_bytes_later(void)
 {
     real.live = real.later = true;
-}
-
-static void fail_compile(void)
-{
-    real.fails = true;
-}
-
-static void pass_odd_option(void)
-{
-    real.odd = true;
 }
 
 static const kt_frontend stage = {.name = "a stage of the runtime",
@@ -269,13 +249,13 @@ static const kt_frontend stage = {.name = "a stage of the runtime",
                                   .compiles = count_compiles,
                                   .during = call_during,
                                   .origin = find_origin,
+                                  .flags = {[KT_COMPILER] = &real.replaced,
+                                            [KT_PRIVATE] = &real.live,
+                                            [KT_FAILS] = &real.fails,
+                                            [KT_BYPASSES] = &real.odd},
                                   .events = {[KT_REFUSES] = refuse_load,
                                              [KT_LOAD_FAILS] = fail_load,
                                              [KT_HEADER] = change_header,
-                                             [KT_COMPILER] = replace_compiler,
-                                             [KT_PRIVATE] = give_no_bytes,
-                                             [KT_FAILS] = fail_compile,
-                                             [KT_BYPASSES] = pass_odd_option,
                                              [KT_DEFERS] = give_bytes_later}};
 
 static void the_runtime_passes_every_situation(void **state)
